@@ -80,18 +80,18 @@ def test_ranks_that_are_missing_are_named(tmp_path: Path) -> None:
     launch(tmp_path, 1, 2, world=5, ends=False)
     state, told = completed(tmp_path)
     assert told == [
-        "000-a-none-r1: ranks 0, 3 and 4 of 5 have never come",
-        "000-a-none-r1: no word of the end of ranks 1 and 2: still running, or killed",
+        "000-a-none-r1: ranks 0, 3-4 of 5 have never come",
+        "000-a-none-r1: no word of the end of ranks 1-2: still running, or killed",
     ]
     (record,) = state.trials
     assert (state.phase, record.state) == ("failed", "lost")
-    assert record.reason == "rank 0 has never come; ranks 1 and 2 did"
+    assert record.reason == "rank 0 has never come; ranks 1-2 did"
 
 
 def test_a_trial_that_ends_later_is_taken_then(tmp_path: Path) -> None:
     trial = launch(tmp_path, 0, 1, ends=False)
     state, told = completed(tmp_path)
-    assert told == [f"{trial}: no word of the end of ranks 0 and 1: still running, or killed"]
+    assert told == [f"{trial}: no word of the end of ranks 0-1: still running, or killed"]
     assert state.trials[0].reason == (
         "rank 0 has not said how the trial ended: it still runs, or it was killed"
     )
