@@ -41,6 +41,8 @@ from profrun.store.runs import Run
 
 _TERM_WAIT_S = 5.0
 """Between SIGTERM and SIGKILL, after the grace is over."""
+_LEAVE_WAIT_S = 60.0
+"""For a wrapper that has said how it ended: a busy machine takes seconds until the process is gone."""
 _LOOK_S = 0.05
 
 
@@ -161,7 +163,7 @@ class LocalBackend:
         child = self._children.get(int(handle.data.get("pid", -1)))
         if child is not None:
             with contextlib.suppress(subprocess.TimeoutExpired):
-                child.wait(_TERM_WAIT_S)
+                child.wait(_LEAVE_WAIT_S)
 
     def _why_lost(self, handle: Handle, trial: TrialPaths) -> str:
         """Why a trial without ``exit.json`` may have ended."""
