@@ -64,11 +64,13 @@ def podman(engine: Any, standin: str) -> Iterator[str]:
         '[storage.options.overlay]\nignore_chown_errors = "true"\n'
     )
     (place / "run").mkdir(mode=0o700)
+    (place / "tmp").mkdir()
     for path in (place, *place.iterdir()):
         own(path)
     environ = {
         "PATH": os.environ["PATH"],
         "HOME": str(place),
+        "TMPDIR": str(place / "tmp"),  # Podman 4.3 leaves there what an image was loaded from
         "XDG_RUNTIME_DIR": str(place / "run"),
         "CONTAINERS_CONF": str(place / "containers.conf"),
         "CONTAINERS_STORAGE_CONF": str(place / "storage.conf"),
