@@ -25,7 +25,7 @@ if os.environ["SLURM_PROCID"] == "0":
         file.write(name + "\\n")
 time.sleep(float(os.environ.get("SECONDS_EACH", "1")))
 """
-GAP_S = 6.0
+GAP_S = 15.0
 """The longest time from the end of a trial to the begin of the next that is accepted on a busy machine."""
 
 
