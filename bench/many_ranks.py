@@ -43,12 +43,13 @@ else:
         except OSError:
             time.sleep(0.1)
     link.recv(2)
+"""
+PLAIN = """
 for _ in range(5):
     time.sleep(0.01)
     profrun.step()
 """
 TORCH = """
-import torch
 layer = torch.nn.Linear(32, 32)
 for _ in range(5):
     layer(torch.randn(8, 32))
@@ -145,9 +146,10 @@ def main() -> None:
         folder.mkdir()
         base.mkdir()
         environ = cluster(base, options.ranks // NODES)
-        work = WORK + (TORCH if options.collector == "torch" else "")
+        torch = options.collector == "torch"
+        work = f"import torch\n{WORK}{TORCH}" if torch else WORK + PLAIN
         (folder / "work.py").write_text(work)
-        python = sys.executable if options.collector == "torch" else "python3"
+        python = sys.executable if torch else "python3"
         job = JOB.format(python=python, collector=options.collector, nodes=NODES, each=options.ranks // NODES)
         (folder / "job.yaml").write_text(job)
         try:
