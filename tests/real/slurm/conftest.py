@@ -44,7 +44,7 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
     if not up.exists():
         missing(str(up))
     base = tmp_path_factory.mktemp("slurm")
-    port = str(20000 + os.getpid() % 20000)
+    port = str(20000 + 40 * os.getpid() % 20000)  # it takes ports up to 22 above
     subprocess.run(["bash", str(up), str(base), port], check=True, capture_output=True, timeout=120)
     bin_ = Path(sys.executable).parent
     environ = {
