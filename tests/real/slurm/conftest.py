@@ -16,6 +16,9 @@ from typing import Any
 import pytest
 
 from tests.conftest import SHARED, missing, need_tool
+from tests.support.containers import engine, standin
+
+__all__ = ["engine", "standin"]
 
 
 @dataclass(frozen=True)
