@@ -19,6 +19,7 @@ from profrun.in_job.launchers import NODES, PROCESSES
 from profrun.in_job.wrap import ask
 from profrun.in_job.wrap_args import WrapError, read_args
 from profrun.plans.bundle import write_bundle
+from tests.conftest import first
 from tests.in_job.kit import Done, python
 
 STEPS = python("import os, profrun", "for _ in range(6): profrun.step()", "print('hello')")
@@ -67,7 +68,7 @@ class Wrap:
         return found
 
 
-@pytest.mark.parametrize("launcher", ENVIRONMENTS)
+@pytest.mark.parametrize("launcher", first(2, ENVIRONMENTS))
 def test_two_ranks_make_one_trial(launcher: str, tmp_path: Path) -> None:
     both, rank = ENVIRONMENTS[launcher]
     wrap = Wrap(tmp_path)
