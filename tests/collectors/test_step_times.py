@@ -13,7 +13,7 @@ from profrun.collectors import step_times
 from profrun.collectors.normalize import normalize
 from profrun.traces.trace import Trace
 from profrun.traces.writer import TraceWriter
-from tests.conftest import SHARED, missing
+from tests.conftest import SHARED, missing, unpack
 
 EPOCH = 1_700_000_000_000_000_000
 ANCHOR = {"realtime_ns": EPOCH, "monotonic_ns": 300, "boottime_ns": 400}
@@ -127,7 +127,7 @@ def test_steps_of_real_recordings_begin_where_their_slices_do(
         missing(str(packed))
     with tarfile.open(packed) as file:
         wanted = [one for one in file.getmembers() if f"-{collector}-r1/raw/" in one.name]
-        file.extractall(tmp_path, wanted, filter="data")
+        unpack(file, tmp_path, wanted)
     files = [path for path in tmp_path.rglob("rank*/*") if "steps" not in path.name]
     recorded = [path for path in files if "key_averages" not in path.name]
     normalize(recorded, tmp_path / "t", steps=sorted(tmp_path.rglob("steps.json")))
