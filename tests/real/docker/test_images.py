@@ -127,6 +127,7 @@ def test_rocm_on_a_base_without_rocm(engine: Any, standin: str) -> None:
 
 
 def test_a_step_that_fails(cli: Cli, engine: Any, base: Any) -> None:
+    base("LABEL whose=mine")  # other suites run containers of the stand-in at the same time
     broken = dataclasses.replace(
         SMALL, base=BASE, dockerfile=SMALL.dockerfile + b"RUN echo why >&2; exit 3\n"
     )
