@@ -22,7 +22,6 @@ from pathlib import Path
 
 from profrun.backends.base import HERE, Lane, PreparedPlan, Request
 from profrun.backends.environ import secret_env
-from profrun.backends.gpu_choice import visible_env
 from profrun.backends.host import probe_host
 from profrun.backends.local_checks import busy_notes, check_machine, choose_gpus, left_out
 from profrun.backends.tail import trial_lines
@@ -87,6 +86,8 @@ class LocalBackend:
         told = tuple(left_out(plan.job))
         if chosen is None:
             return LocalPlan(plan, cwd, (*told, *busy_notes(plan.job, os.environ)))
+        from profrun.backends.gpu_choice import visible_env
+
         environ, unset = visible_env(chosen, probe_host().vendor)
         return LocalPlan(chosen.resolved(plan), cwd, (*told, *chosen.notes), environ, unset)
 

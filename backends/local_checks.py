@@ -5,12 +5,15 @@ from __future__ import annotations
 import shutil
 from collections.abc import Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from profrun.backends.gpu_choice import GpuChoice, GpuSurvey, choose, seen_by_caller, survey_gpus
 from profrun.backends.host import probe_host
 from profrun.contract.visible_devices import VISIBLE_DEVICES
 from profrun.errors import UnavailableError, UsageError
 from profrun.jobs.model import Job
+
+if TYPE_CHECKING:
+    from profrun.backends.gpu_choice import GpuChoice, GpuSurvey
 
 _SIGNS = ("dev/nvidiactl", "dev/kfd", "dev/dxg", "dev/nvhost-gpu", "dev/nvgpu")
 """Device files of GPUs: NVIDIA's and AMD's drivers, WSL's, and two of NVIDIA's embedded boards."""
@@ -55,6 +58,8 @@ def choose_gpus(
     unseen = facts.vendor == "none" and not surely_no_gpu(root) and not isinstance(asked, tuple)
     if asked == "auto" or own or unseen:
         return None
+    from profrun.backends.gpu_choice import choose, survey_gpus  # a dry run without a GPU is spared this
+
     chosen = choose(job.resources, found or survey_gpus(facts, root), facts, environ)
     return chosen if facts.gpus else None
 
@@ -72,6 +77,8 @@ def busy_notes(
     facts = probe_host(root, environ)
     if job.resources.gpus != "auto" or not facts.gpus:
         return []
+    from profrun.backends.gpu_choice import seen_by_caller, survey_gpus
+
     survey = found or survey_gpus(facts, root)
     seen = seen_by_caller(survey.uses, facts.vendor, {**environ, **job.env})
     return [

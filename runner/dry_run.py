@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -19,7 +20,6 @@ from profrun.contract.wrapping import Limits, Wrapped, WrapRequest
 from profrun.in_job.repository import Repositories
 from profrun.in_job.sampling import sampler_argv
 from profrun.plans.model import Plan
-from profrun.runner.make_trace import trace_command
 from profrun.runner.scripts import need_programs
 from profrun.runner.trial_files import command
 from profrun.store.runs import Run
@@ -91,7 +91,6 @@ def dry_run(plan: Plan, backend: str, root: Path, cwd: Path) -> DryRun:
     trials, repositories = [], Repositories("submit")
     for trial in plan.trials:
         told = command(run, prepared, trial, engine, repositories)
-        words = engine.trace_words(prepared.plan, trial.site)
         trials.append(
             DryTrial(
                 trial=trial.id,
@@ -102,7 +101,7 @@ def dry_run(plan: Plan, backend: str, root: Path, cwd: Path) -> DryRun:
                 command=told,
                 wrapped=wrapped(told),
                 sampler=sampler(told),
-                trace=tuple(trace_command(words, run, trial.id)) if words else (),
+                trace=_trace(engine.trace_words(prepared.plan, trial.site), run, trial.id),
             )
         )
     return DryRun(
@@ -216,3 +215,12 @@ def _blocking_words() -> str:
         f"{' '.join(f'{name}={value}' for name, value in block.items())} ({vendor})"
         for vendor, block in BLOCKING_ENV.items()
     )
+
+
+def _trace(words: Sequence[str], run: Run, trial: str) -> tuple[str, ...]:
+    """What makes the trace of a trial where that is another process."""
+    if not words:
+        return ()
+    from profrun.runner.make_trace import trace_command
+
+    return tuple(trace_command(words, run, trial))
