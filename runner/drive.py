@@ -243,7 +243,9 @@ class _Driver(Generic[P]):
             found = self._ask()
         for trial_id in self.active:
             told = found.get(trial_id)
-            if told is not None and told.state in TERMINAL:
+            # Where no engine queues trials, its word is enough: it waits until the wrapper's process is gone,
+            # and the next trial has the machine for itself.
+            if told is not None and (told.state in TERMINAL or not self.backend.concurrent):
                 continue
             ended = self._read_exit(trial_id)
             if ended is None:
