@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
 import pytest
 
-from profrun.backends.base import Lane
+from profrun.backends.base import Lane, PreparedPlan
 from profrun.contract.codec import to_json
 from profrun.contract.exit import Artefact, Exit
 from profrun.contract.paths import TrialPaths
 from profrun.contract.states import Status
 from profrun.errors import InputError, UnavailableError, UsageError
 from profrun.in_job.rank_answers import silent
-from profrun.plans.model import Plan
+from profrun.plans.model import Plan, Trial
 from profrun.runner.drive import STOPPED_AT_ONCE, drive
 from profrun.runner.interrupt import Interrupts
 from profrun.runner.planning import plan_of
@@ -434,3 +434,23 @@ def test_a_driver_that_was_killed_while_a_rank_was_late_waits_for_it(tmp_path: P
     again._seen[A] = 1
     assert [t.state for t in _drive(run, plan, again).trials] == ["finished", "finished"]
     assert A not in again.started
+
+
+class Leaving(Scripted):
+    """A backend without a queue whose wrapper has written how it ended, and is still there for some looks."""
+
+    def _one(self, trial_id: str, trial: TrialPaths) -> Status:
+        seen = self._seen[trial_id] = self._seen.get(trial_id, 0) + 1
+        if seen == 1:
+            leave(trial, "finished")
+        return RUNNING if seen < 5 else status_of(read(trial))
+
+    def submit(self, prepared: PreparedPlan, trials: Sequence[Trial], run: Run) -> Mapping[str, Handle]:
+        assert all(seen >= 5 for seen in self._seen.values()), "the wrapper before is still there"
+        return super().submit(prepared, trials, run)
+
+
+def test_the_next_trial_begins_when_the_wrapper_of_the_last_one_is_gone(tmp_path: Path) -> None:
+    run, plan = new_run(tmp_path)
+    state = _drive(run, plan, Leaving(poll_s=0.0))
+    assert [t.state for t in state.trials] == ["finished", "finished"]
