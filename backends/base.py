@@ -28,9 +28,9 @@ from profrun.store.events import Handle
 from profrun.store.runs import Run
 
 BACKENDS = ("local", "docker", "slurm", "kubernetes")
+"""Names of the backends; each is the module of that name here, with ``make() -> Backend``."""
 WRAPPED = "wrap"
 """What stands for a backend in the log of a run whose trials another launcher started (``profrun wrap``)."""
-"""Names of the backends; each is the module of that name here, with ``make() -> Backend``."""
 
 
 @dataclass(frozen=True)

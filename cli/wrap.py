@@ -134,8 +134,6 @@ def command(
     if bundle is not None:
         _write_bundle(bundle, json_=json_)
         return
-    from profrun.in_job.wrap import main
-
     words = ["--collector", collector, *(["--blocking"] if blocking else [])]
     single: tuple[tuple[str, object], ...] = (
         ("--out", out),
@@ -153,8 +151,10 @@ def command(
         for value in values or ():
             words += [option, value]
     if dry_run:
+        from profrun.in_job.wrap import main
+
         raise typer.Exit(main([*words, "--dry-run", "--", *(argv or ())], "profrun wrap"))
-    _start(words, out, argv or ())
+    _start(words, argv or ())
 
 
 def _write_bundle(place: Path, *, json_: bool) -> None:
@@ -181,7 +181,7 @@ def _write_bundle(place: Path, *, json_: bool) -> None:
     note(f"start it in every rank: {start} --out DIR -- COMMAND")
 
 
-def _start(words: list[str], out: str | None, argv: list[str] | tuple[str, ...]) -> None:
+def _start(words: list[str], argv: list[str] | tuple[str, ...]) -> None:
     """Become the wrapper: the same program as in an image without profrun."""
     from profrun.contract.paths import BUNDLE
     from profrun.contract.profilers import names

@@ -38,7 +38,7 @@ def read_value(kind: object, text: str) -> object:
     if isinstance(kind, kinds.Whole):
         return text if text == kind.or_word else _whole(kind, text)
     if isinstance(kind, kinds.Duration):
-        seconds = _number(text) if _is_number(text) else parse_time(text)
+        seconds = float(text) if _is_number(text) else parse_time(text)
         return _at_least(kind.low, seconds, "seconds")
     if isinstance(kind, kinds.Size):
         return _at_least(kind.low, int(text) if text.isdigit() else parse_size(text), "bytes")
@@ -63,10 +63,6 @@ def _whole(kind: kinds.Whole, text: str) -> int:
 
 def _is_number(text: str) -> bool:
     return re.fullmatch(r"[0-9]+(\.[0-9]*)?", text) is not None
-
-
-def _number(text: str) -> float:
-    return float(text)
 
 
 def _at_least(low: float, value: float, unit: str) -> float:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from ..contract import profilers
 from ..contract.codec import DocumentError, from_json, to_json
 from ..contract.command import Command
-from . import preflight, wrap
+from . import preflight
 from .files import read_json
 from .trial import Trial
 
@@ -30,6 +30,8 @@ def main(argv: Sequence[str]) -> int:
     ``run.py --wrap --out DIR -- COMMAND`` is ``profrun wrap``: see ``wrap.main``.
     """
     if list(argv[:1]) == ["--wrap"]:
+        from . import wrap  # only now: every rank of every trial starts here
+
         return wrap.main(argv[1:])
     parser = argparse.ArgumentParser(
         prog="run.py", description="profrun's wrapper: runs one trial in the job"
