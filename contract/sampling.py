@@ -23,6 +23,8 @@ TRACK = "samples"
 
 DEFAULT_RATE = 10.0
 """Samples per second: the values of an H200 change so often."""
+HIGHEST_RATE = 100.0
+"""Most samples per second that can be asked for."""
 
 Quantity = Literal[
     "sm_clock",

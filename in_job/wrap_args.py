@@ -14,6 +14,7 @@ from ..contract.command import Command, Ranges
 from ..contract.options import Duration, Many, Whole
 from ..contract.points import NAME, scalar_of, value_word
 from ..contract.profilers import NEUTRAL, TIMELINE, UnknownProfilerError
+from ..contract.sampling import HIGHEST_RATE
 from ..contract.schedule import Schedule
 from .option_text import declared, read_value
 
@@ -24,8 +25,6 @@ if TYPE_CHECKING:
 LAUNCH_ENV = "PROFRUN_LAUNCH"
 """The variable that stands for ``--launch``."""
 DEFAULT_COLLECTOR = "torch"
-SAMPLE_HIGH = 100.0
-"""Most samples per second, as of the key ``sample`` of a job."""
 
 _SINGLE: dict[str, tuple[str, object]] = {
     "resources.timeout": ("timeout_s", Duration(1.0)),
@@ -282,6 +281,6 @@ def _sample(text: str, value: str) -> float:
         rate = 0.0 if value == "off" else float(value)
     except ValueError:
         rate = -1.0
-    if not 0 <= rate <= SAMPLE_HIGH:
-        raise WrapError(f"--set {text}: write a number from 0 to {SAMPLE_HIGH:g}, or off")
+    if not 0 <= rate <= HIGHEST_RATE:
+        raise WrapError(f"--set {text}: write a number from 0 to {HIGHEST_RATE:g}, or off")
     return rate

@@ -15,7 +15,7 @@ from profrun.contract.command import Ranges
 from profrun.contract.options import REQUIRED, option
 from profrun.contract.points import NAME
 from profrun.contract.profilers import COUNTERS, TIMELINE, candidates
-from profrun.contract.sampling import DEFAULT_RATE
+from profrun.contract.sampling import DEFAULT_RATE, HIGHEST_RATE
 from profrun.contract.schedule import Schedule
 from profrun.jobs.cluster import CLUSTER, ClusterSettings
 from profrun.jobs.expectation import EXPECT, Expectation
@@ -146,7 +146,7 @@ class Job:
     )
     ranges: Ranges = option(RANGES, "Ranges made without touching the code.", value=Ranges())
     sample: float = option(
-        Rate(100.0),
+        Rate(HIGHEST_RATE),
         "Samples per second of clocks, power, energy and load while the program runs; `off`: none.",
         f"{DEFAULT_RATE:g}",
         value=DEFAULT_RATE,

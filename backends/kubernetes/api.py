@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode
 
-from profrun.backends.kubernetes.objects import ApiObject, Manifest
+from profrun.backends.kubernetes.objects import TRIAL, ApiObject, Manifest
 from profrun.backends.kubernetes.refusals import Gone, http_status, refused, unreachable
 from profrun.errors import ProfrunError, UnavailableError
 
@@ -137,7 +137,7 @@ class Api:
         Args:
             since: from this time stamp's second on.
         """
-        query: dict[str, object] = {"container": "trial", "timestamps": "true"}
+        query: dict[str, object] = {"container": TRIAL, "timestamps": "true"}
         query |= {"follow": "true"} if follow else {}
         query |= {"tailLines": tail} if tail is not None else {}
         query |= {"sinceTime": since} if since else {}

@@ -17,9 +17,9 @@ from pathlib import Path
 from profrun.backends.cluster import is_launcher
 from profrun.backends.kubernetes.launch import NOT_THERE, script_of_many, script_of_nodes
 from profrun.backends.kubernetes.network import policy
-from profrun.backends.kubernetes.objects import ApiObject, Manifest
+from profrun.backends.kubernetes.objects import TRIAL, ApiObject, Manifest
 from profrun.backends.kubernetes.placement import placement, topology_spread, with_nodes
-from profrun.backends.kubernetes.pod_patch import TRIAL, patched
+from profrun.backends.kubernetes.pod_patch import patched
 from profrun.backends.kubernetes.pod_paths import CLAIM_PATH, run_in_pod, volume_mounts
 from profrun.backends.kubernetes.pod_resources import pod_resources
 from profrun.backends.kubernetes.resource_groups import Caller, ResourceGroup, security

@@ -13,6 +13,8 @@ ApiObject = Mapping[str, Any]
 """An object as the API server gives it. Fields: kubernetes.io/docs/reference/kubernetes-api."""
 Manifest = dict[str, Any]
 """An object, or a part of one, that is asked for."""
+TRIAL = "trial"
+"""Name of the container in which a trial runs."""
 
 
 def name_of(item: ApiObject) -> str:

@@ -14,14 +14,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from profrun.backends.kubernetes.loosening import CONTAINERS, loosenings, map_in, maps_in
-from profrun.backends.kubernetes.objects import ApiObject, Manifest
+from profrun.backends.kubernetes.objects import TRIAL, ApiObject, Manifest
 from profrun.backends.kubernetes.resource_groups import Caller, security
 from profrun.backends.kubernetes.strategic_merge import MERGE_KEYS, MergeError, Path, merge, path_text
 from profrun.errors import UsageError
 from profrun.jobs.cluster import ClusterSettings
 
-TRIAL = "trial"
-"""Name of the container in which a trial runs."""
 _KEY = "cluster.pod_patch"
 _AT: Path = ("spec", "containers", TRIAL)
 _MEET = "leave it out: the pods of a trial find each other by it"

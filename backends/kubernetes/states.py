@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from profrun.backends.kubernetes.launch import CANCELLED, INTERRUPTED, NOT_THERE
-from profrun.backends.kubernetes.objects import ApiObject, status_part
+from profrun.backends.kubernetes.objects import TRIAL, ApiObject, status_part
 from profrun.contract.states import Status, TrialState
 
 INDEX = "batch.kubernetes.io/job-completion-index"
@@ -137,7 +137,7 @@ def _held_by(status: ApiObject) -> ApiObject | None:
 
 def _container_state(status: ApiObject) -> ApiObject:
     for container in status.get("containerStatuses") or ():
-        if container.get("name") == "trial":
+        if container.get("name") == TRIAL:
             found: ApiObject = container.get("state") or {}
             return found
     return {}
