@@ -259,6 +259,11 @@ def _with_unit(value: float, units: Sequence[tuple[float, str]]) -> str:
     return (f"{shown:.4g} {unit}" if abs(shown) < 9999.5 else f"{shown:.0f} {unit}").rstrip()
 
 
+def some_of(names: Sequence[str], most: int = 3) -> str:
+    """The first names, and how many more there are: "a, b, c and 5 more"."""
+    return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")
+
+
 def rank_list(ranks: Iterable[int]) -> str:
     """Ranks in few words: "rank 3", "ranks 3, 17-40", "ranks 1, 3, 5, 7 and 470 more"."""
     spans: list[list[int]] = []

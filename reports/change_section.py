@@ -16,6 +16,7 @@ from profrun.contract.units import (
     UNKNOWN,
     signed_change_text,
     signed_time_text,
+    some_of,
     time_text,
 )
 from profrun.reports.compare_sentence import go_on
@@ -25,7 +26,7 @@ from profrun.reports.html_table import Column, table, table_box
 from profrun.reports.point_pairs_text import how_recorded
 from profrun.reports.quantities_section import quantities_html
 from profrun.reports.step_charts import MOST_DOTS, THINNED_NOTE, bars_span, interval_bar, strip_chart
-from profrun.reports.terminal_layout import cut, first_three
+from profrun.reports.terminal_layout import cut
 
 if TYPE_CHECKING:
     from profrun.analysis.compare.model import Comparison, Row, SideInfo
@@ -356,7 +357,7 @@ def _sides(found: PointPairs, pairs: Sequence[PointPair]) -> Html:
             "GPU work", lambda row: row[1].gpu_ns or None, "ns", "per typical step" if of.several else of.per
         ),
         Column("memory peak", lambda row: row[1].memory_peak, "bytes", "of the allocator"),
-        Column("of", lambda row: first_three(row[1].labels)),
+        Column("of", lambda row: some_of(row[1].labels)),
     ]
     rows = [(pair, side) for pair in pairs for side in pair.comparison.sides]
     return el(

@@ -16,8 +16,8 @@ from profrun.analysis.compare.comparability import ALLOWABLE
 from profrun.analysis.compare.model import is_too_wide
 from profrun.analysis.compare.ratio import THRESHOLD
 from profrun.contract.denominator import STEP
-from profrun.contract.units import change_interval_text, change_text, signed_change_text, time_text
-from profrun.reports.terminal_layout import Command, cut, first_three
+from profrun.contract.units import change_interval_text, change_text, signed_change_text, some_of, time_text
+from profrun.reports.terminal_layout import Command, cut
 
 if TYPE_CHECKING:
     from profrun.analysis.compare.model import Comparison, Interval, Verdict
@@ -139,7 +139,7 @@ def refusal(comparison: Comparison, names: tuple[str, str] | None = None) -> str
 def side_legend(letter: str, name: str, labels: Sequence[str]) -> str:
     """What the letter of a side stands for in tables: ``a eager: 000-eager-none-r1``."""
     named = name not in ("", letter) and tuple(labels) != (name,)
-    return f"{letter} {cut(name, SIDE_WIDTH) if named else ''}".rstrip() + f": {first_three(labels)}"
+    return f"{letter} {cut(name, SIDE_WIDTH) if named else ''}".rstrip() + f": {some_of(labels)}"
 
 
 @dataclass(frozen=True)

@@ -17,10 +17,11 @@ from profrun.contract.units import (
     signed_change_interval_text,
     signed_change_text,
     signed_time_text,
+    some_of,
     time_text,
 )
 from profrun.reports.compare_sentence import Called, go_on, refusal, side_legend, verdict_line
-from profrun.reports.terminal_layout import PLAIN, Part, Prose, Style, Table, cut, first_three, lay_out
+from profrun.reports.terminal_layout import PLAIN, Part, Prose, Style, Table, cut, lay_out
 
 if TYPE_CHECKING:
     from profrun.analysis.compare.gate import Gate
@@ -132,7 +133,7 @@ def _side_line(letter: str, side: SideInfo) -> str:
     if side.denominator.several:
         counts += f", {counted(side.steps, 'step')}"
     text = f"{side_legend(letter, side.name, side.labels)} ({device}, {side.collector}, {counts})"
-    return f"{text}; outlying steps: {first_three(side.outliers)}" if side.outliers else text
+    return f"{text}; outlying steps: {some_of(side.outliers)}" if side.outliers else text
 
 
 def _window_lines(letter: str, side: SideInfo) -> list[Part]:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from profrun.contract.units import some_of
 from profrun.doctor.advice import Advice, Answer
 from profrun.doctor.model import HOST, CheckResult
-from profrun.reports.terminal_layout import Part, Prose, Table, first_three
+from profrun.reports.terminal_layout import Part, Prose, Table
 
 
 def advice_parts(advice: Advice, checks: Sequence[CheckResult] = ()) -> list[Part]:
@@ -33,7 +34,7 @@ def advice_parts(advice: Advice, checks: Sequence[CheckResult] = ()) -> list[Par
 def _where(answer: Answer) -> str:
     if answer.obstacle is not None:
         return f"no: {answer.obstacle.what}"
-    images = f"in image {first_three(answer.images)}" if answer.images else ""
+    images = f"in image {some_of(answer.images)}" if answer.images else ""
     return ", ".join(place for place in ("here" if answer.local else "", images) if place)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 
-from profrun.contract.units import bytes_text, percent_text, rate_text, time_text
+from profrun.contract.units import bytes_text, percent_text, rate_text, some_of, time_text
 
 
 def evidence_lines(evidence: Mapping[str, object], *, most: int = 5) -> list[tuple[str, str]]:
@@ -40,8 +40,7 @@ def evidence_text(name: str, value: object, most: int = 5) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, (list, tuple)):
-        more = f" and {len(value) - most} more" if len(value) > most else ""
-        return ", ".join(str(item) for item in value[:most]) + more
+        return some_of([str(item) for item in value], most)
     if isinstance(value, dict):
         return ", ".join(f"{key} {json.dumps(item)}" for key, item in value.items())
     return _number(name, value) if isinstance(value, (int, float)) else str(value)

@@ -226,11 +226,6 @@ def _about(name: str, at: int, room: int) -> str:
     return f"{name[:head]}...{name[start : start + size]}{end}"
 
 
-def first_three(names: Sequence[str]) -> str:
-    """Three names, and how many more there are."""
-    return ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
-
-
 def cut(name: str, room: int) -> str:
     """A name in at most ``room`` characters; the middle goes, because kernels often differ at their ends."""
     head = (room - 2) // 2

@@ -7,10 +7,10 @@ from statistics import median
 from typing import TYPE_CHECKING
 
 from profrun.contract.denominator import RECORDING
-from profrun.contract.units import UNKNOWN, bytes_text, percent_text, rate_text, time_text
+from profrun.contract.units import UNKNOWN, bytes_text, percent_text, rate_text, some_of, time_text
 from profrun.reports.kernel_labels import fitted_labels
 from profrun.reports.module_text import module_parts
-from profrun.reports.terminal_layout import Part, Table, first_three, titled
+from profrun.reports.terminal_layout import Part, Table, titled
 from profrun.traces.labels import rank_cell
 
 if TYPE_CHECKING:
@@ -186,7 +186,7 @@ def _not_as_torch(summary: Summary) -> str:
     names = [row.name for row in summary.ops if row.torch]
     if not names:
         return ""
-    return f"torch's own table has other numbers for {first_three(names)}: {TORCH_DIFFERS}"
+    return f"torch's own table has other numbers for {some_of(names)}: {TORCH_DIFFERS}"
 
 
 def _roofline(summary: Summary) -> list[Part]:

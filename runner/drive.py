@@ -346,15 +346,9 @@ class _Driver(Generic[P]):
         except KeyboardInterrupt:
             self.observer.note(f"{record.id}: its files are kept, the trace is made on resume")
             return
-        if done.error is not None:
-            self._write("error", record.id, message=done.error, seconds=done.seconds)
-        elif done.trace is not None:
-            self._write(
-                "normalised",
-                record.id,
-                trace=str(done.trace.relative_to(self.run.path)),
-                seconds=round(done.seconds, 3),
-            )
+        event = done.event(self.run)
+        if event is not None:
+            self._write(event[0], record.id, **event[1])
 
     def _made_elsewhere(self, record: TrialRecord) -> Normalised | None:
         """What another process made of a trial's files, where the backend has a place for it."""

@@ -36,6 +36,15 @@ class Normalised:
     error: str | None
     seconds: float
 
+    def event(self, run: Run) -> tuple[str, dict[str, Any]] | None:
+        """Name and content of the event that the run's log keeps of it; None where nothing was to be made."""
+        if self.error is not None:
+            return "error", {"message": self.error, "seconds": self.seconds}
+        if self.trace is not None:
+            where = str(self.trace.relative_to(run.path))
+            return "normalised", {"trace": where, "seconds": round(self.seconds, 3)}
+        return None
+
 
 def rotate(trial: TrialPaths) -> int:
     """Move what an earlier attempt left into ``attempts/<n>/``, whole; returns the next attempt's number.

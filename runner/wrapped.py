@@ -120,7 +120,8 @@ def complete(
 
 
 def _write_documents(run: Run, found: Sequence[Launch]) -> Plan:
-    job = job_of(found)
+    spec = yaml_text(spec_of(found))
+    job = job_of(spec)
     trials = tuple(_planned(launch.command) for launch in found)
     plan = Plan(job, trials)
     if not is_run(run.path):
@@ -132,7 +133,7 @@ def _write_documents(run: Run, found: Sequence[Launch]) -> Plan:
         "# Written by `profrun normalize`: what `profrun wrap` was told. Another launcher started the trials."
     )
     with explained(run.path):
-        write_text(run.job, f"{head}\n{yaml_text(spec_of(found))}")
+        write_text(run.job, f"{head}\n{spec}")
         write_text(run.resolved, dump_job(job))
     write_json(run.plan, to_json(plan_file(plan)))
     run.log().append("planned", trials=len(trials))
@@ -199,9 +200,9 @@ def _template(argv: Sequence[str]) -> str:
     return shlex.join(argv).replace("{", "{{").replace("}", "}}")
 
 
-def job_of(found: Sequence[Launch]) -> Job:
-    """The job that ``spec_of`` describes."""
-    return load_text(yaml_text(spec_of(found)), "what profrun wrap was told")
+def job_of(spec: str) -> Job:
+    """The job of a spec that ``spec_of`` made."""
+    return load_text(spec, "what profrun wrap was told")
 
 
 def _lacking(run: Run, launch: Launch) -> list[str]:
@@ -258,9 +259,6 @@ def _why_lost(launch: Launch) -> str:
 def _make_trace(
     run: Run, log: EventLog, record: TrialRecord, progress: Callable[[int, int | None], None] | None
 ) -> None:
-    done = normalise(run, record, progress)
-    if done.error is not None:
-        log.append("error", record.id, message=done.error, seconds=done.seconds)
-    elif done.trace is not None:
-        where = str(done.trace.relative_to(run.path))
-        log.append("normalised", record.id, trace=where, seconds=round(done.seconds, 3))
+    event = normalise(run, record, progress).event(run)
+    if event is not None:
+        log.append(event[0], record.id, **event[1])

@@ -16,7 +16,7 @@ from profrun.analysis.compare.side_names import side_names
 from profrun.analysis.counted_steps import PHASE_WORDS
 from profrun.contract.finding import Severity, gravest_first
 from profrun.contract.profilers import COUNTERS, TIMELINE, candidates
-from profrun.contract.units import counted
+from profrun.contract.units import counted, some_of
 
 STOPS = {
     "same_recording": "both sides hold the same recording",
@@ -332,7 +332,7 @@ def _machines(a: Trials, b: Trials) -> list[Reason]:
     found += _differ("device", "info", "GPUs", left.devices, right.devices)
     nodes = [sorted({node for trial in side for node in trial.conditions.nodes}) for side in (a, b)]
     if all(nodes) and nodes[0] != nodes[1] and not found:  # other GPUs are on other nodes
-        text = "other nodes: " + " against ".join(map(_some, nodes))
+        text = "other nodes: " + " against ".join(some_of(side, 4) for side in nodes)
         fix = "`cluster.allocation: one` runs all trials on the same nodes"
         found.append(Reason("nodes", "warning", text, "nodes differ in clocks, heat and neighbours", fix))
     for key in sorted({*left.software, *right.software} - {"host"}):
@@ -340,10 +340,6 @@ def _machines(a: Trials, b: Trials) -> list[Reason]:
             pair = " against ".join(_version(key, one) for one in (left, right))
             found.append(Reason("software", "info", f"{key}: {pair}"))
     return found
-
-
-def _some(names: list[str]) -> str:
-    return ", ".join(names[:4]) + (f" and {len(names) - 4} more" if len(names) > 4 else "")
 
 
 def _one_is_dirty(left: RecordingConditions, right: RecordingConditions) -> bool:

@@ -71,8 +71,8 @@ class KinetoReader:
         """Fill the writer from all files; see ``Reader``."""
         con = writer.con
         con.execute("SET preserve_insertion_order = false")
-        total = sum(source.path.stat().st_size for source in sources)
-        files = _stage(writer, sources, progress)
+        sizes = [source.path.stat().st_size for source in sources]
+        files = _stage(writer, sources, sizes, progress)
         recording = _Recording(writer, [file.keys for file in files], [beside(item.path) for item in sources])
         recording.place()
         reader_issues.events(writer)
@@ -86,13 +86,18 @@ class KinetoReader:
         reader_tables.counters(writer, recording.divided.key("e.src", "e.rank"))
         reader_metrics.metrics(writer, sources)
         reader_issues.record(writer, files, recording.tracks, crossing)
-        progress(total, total)
+        progress(sum(sizes), sum(sizes))
 
 
-def _stage(writer: TraceWriter, sources: Sequence[Source], progress: Progress) -> list[EventFile]:
-    """Bring all events into ``writer.con``: by the compiled parser if it takes every file, else by DuckDB."""
+def _stage(
+    writer: TraceWriter, sources: Sequence[Source], sizes: Sequence[int], progress: Progress
+) -> list[EventFile]:
+    """Bring all events into ``writer.con``: by the compiled parser if it takes every file, else by DuckDB.
 
-    before = list(accumulate((source.path.stat().st_size for source in sources), initial=0))
+    Args:
+        sizes: of the files, in bytes.
+    """
+    before = list(accumulate(sizes, initial=0))
 
     def reporter(src: int) -> Progress:
         return lambda done, _total: progress(before[src] + done, before[-1])

@@ -15,10 +15,11 @@ from profrun.contract.exit import Exit
 from profrun.contract.recording import Rank
 from profrun.errors import InputError, UsageError
 from profrun.in_job.wrap_join import Asked, join
+from profrun.jobs.dump import yaml_text
 from profrun.jobs.load import load_job
 from profrun.plans.make import make_plan
 from profrun.runner.pipeline import finish, reopen
-from profrun.runner.wrapped import complete, is_wrapped, job_of, launches
+from profrun.runner.wrapped import complete, is_wrapped, job_of, launches, spec_of
 from profrun.store.files import write_json
 from profrun.store.runs import Run, read_plan
 from profrun.store.state import RunState
@@ -136,7 +137,7 @@ def test_the_spec_of_the_run_describes_its_commands(tmp_path: Path) -> None:
     launch(tmp_path, 0, world=1, collector="torch", profiler="torch", options={"with_stack": True})
     completed(tmp_path)
     job = load_job(Run(tmp_path).resolved)
-    assert job == job_of(launches(tmp_path))
+    assert job == job_of(yaml_text(spec_of(launches(tmp_path))))
     trials = make_plan(job).trials
     assert [(trial.id, trial.argv) for trial in trials] == [
         ("000-a-none-r1", COMMAND.argv),

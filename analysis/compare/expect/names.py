@@ -7,6 +7,7 @@ from difflib import get_close_matches
 
 from profrun.analysis.compare.expect.evidence import Evidence, matches
 from profrun.analysis.compare.expect.model import Answer
+from profrun.contract.units import some_of
 
 
 def present(evidence: Evidence, globs: Sequence[str]) -> Answer:
@@ -30,6 +31,5 @@ def absent(evidence: Evidence, globs: Sequence[str]) -> Answer:
         names = [name for name in found if matches(name, glob)]
         if names:
             where = set().union(*(found[name] for name in names))
-            shown = ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
-            return Answer(False, f"{shown} in {len(where)} of {len(steps)} steps")
+            return Answer(False, f"{some_of(names)} in {len(where)} of {len(steps)} steps")
     return Answer(True, f"in none of {len(steps)} steps")
