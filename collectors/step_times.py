@@ -74,12 +74,14 @@ def add(writer: TraceWriter, documents: Sequence[StepsFile]) -> Mapping[int, str
 
 def _name_hosts(writer: TraceWriter, documents: Sequence[StepsFile]) -> None:
     """Name the host of processes whose profiler does not, by their rank; a guessed rank tells nothing."""
-    for rank, host in {one.rank: one.host for one in documents if one.host}.items():
-        writer.con.execute(
-            "UPDATE processes SET host = ? "
-            "WHERE host IS NULL AND rank = ? AND NOT coalesce(rank_guessed, true)",
-            [host, rank],
-        )
+    known = {one.rank: one.host for one in documents if one.host}
+    # One statement: a trial may have hundreds of ranks.
+    writer.con.execute(
+        "UPDATE processes SET host = k.host "
+        "FROM (SELECT unnest($ranks::BIGINT[]) AS rank, unnest($hosts::VARCHAR[]) AS host) k "
+        "WHERE processes.host IS NULL AND processes.rank = k.rank AND NOT coalesce(rank_guessed, true)",
+        {"ranks": list(known), "hosts": list(known.values())},
+    )
 
 
 def _processes(writer: TraceWriter, documents: Sequence[StepsFile]) -> list[int | None]:

@@ -139,7 +139,7 @@ class DockerBackend:
         host = ask_engine(host, client)
         prepared = replace(prepared, host=host, left_out=(*prepared.left_out, *not_limited(plan.job, host)))
         for trial in trials[:1]:
-            _container(prepared, trial, run)
+            _container(prepared, trial, run)  # what this engine cannot give is refused here
         pins = known_pins()
         found = (
             resolve(client, plan.job.image, host.vendor, pins=pins)
