@@ -146,6 +146,17 @@ class Backend(Protocol[P]):
         engine (by the trial's name) or the trial folder whether it was started; ``lost`` if it was not.
         """
 
+    def end_leftovers(self, run: Run, trials: Sequence[str], *, grace: float) -> str | None:
+        """End what these trials, which are over, have left running; a sentence that names it, or None.
+
+        The driver calls it before it starts a trial and when one has ended without a word. A backend whose
+        engine ends everything of a trial with its wrapper has nothing to do.
+
+        Args:
+            trials: ids of trials of which no wrapper runs.
+            grace: seconds between the request to end and the kill.
+        """
+
     def logs(self, handle: Handle, run: Run, trial_id: str, *, follow: bool) -> Iterator[str]:
         """Lines of the trial's output."""
 

@@ -2,8 +2,9 @@
 
 If profrun is killed, the trial goes on to its end and writes its files; ``profrun resume`` waits for it, or
 finds it finished, and repeats nothing in either case. Whether it runs is told by a lock (``live`` in the
-trial folder), which is taken before the process starts and inherited by it. The kernel releases the lock
-with the process, so that no process number in a file is mistaken for a running process.
+trial folder), which is taken before the process starts and inherited by it and by its guard
+(``in_job.guard``). The kernel releases the lock with them, so that no process number in a file is mistaken for
+a running process, and a trial whose wrapper was killed lives until the guard has ended its program.
 """
 
 from __future__ import annotations
@@ -30,6 +31,7 @@ from profrun.contract.ends import died_text
 from profrun.contract.paths import TrialPaths
 from profrun.contract.states import Status
 from profrun.errors import UnavailableError
+from profrun.in_job import leftovers
 from profrun.in_job.proctree import descendants
 from profrun.plans.model import Plan, Trial
 from profrun.store.documents import finalising, read_exit, request_cancel, status_of
@@ -155,8 +157,8 @@ class LocalBackend:
 
     def _alive(self, handle: Handle, trial: TrialPaths) -> bool:
         child = self._children.get(int(handle.data.get("pid", -1)))
-        if child is not None:
-            return child.poll() is None  # also reaps it
+        if child is not None and child.poll() is None:  # also reaps it
+            return True
         return is_held(trial.live)
 
     def _reap(self, handle: Handle) -> None:
@@ -174,6 +176,15 @@ class LocalBackend:
         text = "the wrapper ended without saying how" + (f" ({how})" if code is not None else "")
         line = last_line(trial.wrapper_log)
         return text + (f"; the last line of its log: {line}" if line else "")
+
+    def end_leftovers(self, run: Run, trials: Sequence[str], *, grace: float) -> str | None:
+        """End the processes of this machine that carry the mark of these trials.
+
+        The guard has done it in most cases: only if it was killed, too, something may be left.
+        """
+        folders = {str(run.trial(trial).folder.resolve()) for trial in trials}
+        ended = leftovers.end_all(lambda folder, rank: folder in folders, grace)
+        return f"of trials that are over {leftovers.ended_text(ended)}" if ended else None
 
     def logs(self, handle: Handle, run: Run, trial_id: str, *, follow: bool) -> Iterator[str]:
         """Lines of stdout.log, then of stderr.log; with ``follow`` as they come, until the trial ends."""

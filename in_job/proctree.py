@@ -6,7 +6,7 @@ import ctypes
 import os
 import signal
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,17 +14,24 @@ from .procfs import command_line
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
+    from typing import Callable
 
+_PR_SET_PDEATHSIG = 1
 _PR_SET_CHILD_SUBREAPER = 36
+_LOOK_S = 0.05
+_GONE_S = 10.0
+"""So long the kernel may take to remove a killed process, e.g. one that waits for a disk."""
 _SHELLS = frozenset({"sh", "bash", "dash", "zsh", "ash", "ksh", "busybox"})
 
 
 @dataclass(frozen=True)
 class Process:
-    """One live process. ``started`` (clock ticks since boot) tells a reused pid apart."""
+    """One live process. ``started`` (clock ticks since boot) tells a reused pid apart. Its parent and its
+    session may change while it stays the same process."""
 
     pid: int
-    parent: int
+    parent: int = field(compare=False)
+    session: int = field(compare=False)
     started: int
 
     @property
@@ -63,6 +70,26 @@ def become_subreaper() -> bool:
         return False
 
 
+def ends_with_parent() -> Callable[[], None]:
+    """What a child calls before it executes its program, so that the kernel sends it SIGTERM when its parent
+    is gone, however that ended (prctl(2), PR_SET_PDEATHSIG). It does nothing where the kernel cannot.
+
+    To be called in the parent, in the thread that starts the child: the kernel watches that thread.
+    """
+    parent = os.getpid()
+    try:
+        prctl = ctypes.CDLL(None, use_errno=True).prctl
+    except (OSError, AttributeError):
+        return lambda: None
+
+    def ask() -> None:
+        prctl(_PR_SET_PDEATHSIG, int(signal.SIGTERM), 0, 0, 0)
+        if os.getppid() != parent:  # it has ended already, and nobody will send the signal
+            os.kill(os.getpid(), signal.SIGTERM)
+
+    return ask
+
+
 def _read(pid: int) -> Process | None:
     try:
         content = Path(f"/proc/{pid}/stat").read_bytes()
@@ -71,18 +98,26 @@ def _read(pid: int) -> Process | None:
     fields = content[content.rfind(b")") + 2 :].split()
     if fields[0] in (b"Z", b"X"):  # dead, only not waited for yet
         return None
-    return Process(pid, int(fields[1]), int(fields[19]))
+    return Process(pid, int(fields[1]), int(fields[3]), int(fields[19]))
 
 
-def descendants(root: int) -> list[Process]:
-    """All live processes below ``root``, parents before children."""
-    everyone = [_read(int(name)) for name in os.listdir("/proc") if name.isdigit()]
+def everyone() -> list[Process]:
+    """All live processes of this machine that are to be seen; none where there is no /proc."""
+    try:
+        names = os.listdir("/proc")
+    except OSError:
+        return []
+    found = (_read(int(name)) for name in names if name.isdigit())
+    return [process for process in found if process is not None]
+
+
+def descendants(*roots: int) -> list[Process]:
+    """All live processes below these, parents before children."""
     children: dict[int, list[Process]] = {}
-    for process in everyone:
-        if process is not None:
-            children.setdefault(process.parent, []).append(process)
+    for process in everyone():
+        children.setdefault(process.parent, []).append(process)
     found: list[Process] = []
-    queue = [root]
+    queue = list(roots)
     while queue:
         for child in children.get(queue.pop(0), ()):
             found.append(child)
@@ -101,8 +136,7 @@ def find_app(below: int, argv: Sequence[str], tool: str | None) -> Process | Non
     own = _read(below)
     if tool is None:
         return own
-    everyone = ([own] if own is not None else []) + descendants(below)
-    for process in everyone:
+    for process in ([own] if own is not None else []) + descendants(below):
         if is_command(process.argv, argv):
             return process
     return None
@@ -137,3 +171,22 @@ def end_app(app: Process, *, everyone: bool) -> None:
     """SIGTERM to the user's process; to all below it too when it is a shell, or when it did not help."""
     below = descendants(app.pid) if everyone or app.is_shell else []
     send([app, *below], signal.SIGTERM)
+
+
+def end(find: Callable[[], Sequence[Process]], grace: float) -> list[Process]:
+    """SIGTERM to processes, then SIGKILL to those that are left; returns all that were found at first.
+
+    Args:
+        find: those that are still there. It is asked again and again: they may start others.
+        grace: seconds between the two.
+    """
+    found = list(find())
+    send(found, signal.SIGTERM)
+    deadline = time.monotonic() + grace
+    while time.monotonic() < deadline and find():
+        time.sleep(_LOOK_S)
+    deadline = time.monotonic() + _GONE_S
+    while (left := find()) and time.monotonic() < deadline:
+        send(left, signal.SIGKILL)
+        time.sleep(_LOOK_S)
+    return found

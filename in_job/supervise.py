@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
+    from .guard import Guard
     from .recording_watch import RecordingWatch
     from .tool_start import ToolStart
 
@@ -36,9 +37,10 @@ class Supervisor:
         suffix: before '.log' in their names, for ranks beyond the first.
         grace: seconds between the request to end and the kill.
         overdue: whether another rank has failed and the program is not to wait for it any longer.
+        guard: is told of each command, and ends it if this process is killed.
 
     Attributes:
-        aside: pid of the sampler, which is no part of the program: it may end after it and is not killed.
+        aside: pids of children that are no part of the program: they may end after it and are not killed.
     """
 
     def __init__(
@@ -49,6 +51,7 @@ class Supervisor:
         grace: float = 60.0,
         echo: bool = True,
         overdue: Callable[[], bool] | None = None,
+        guard: Guard | None = None,
     ) -> None:
         self.folder = folder
         self.suffix = suffix
@@ -56,7 +59,8 @@ class Supervisor:
         self.echo = echo
         self.overdue = overdue
         self.stopped_by: str | None = None
-        self.aside: int | None = None
+        self.guard = guard
+        self.aside: set[int] = set() if guard is None else {guard.pid}
         self._tees: list[Tee] = []
         self._old_mask = signal.pthread_sigmask(signal.SIG_BLOCK, BLOCKED)
         proctree.become_subreaper()
@@ -128,9 +132,11 @@ class Supervisor:
 
     def _start(self, argv: Sequence[str], env: Mapping[str, str], cwd: str | None) -> subprocess.Popen[bytes]:
         mask = self._old_mask
+        end_with_us = proctree.ends_with_parent()
 
-        def unblock() -> None:
+        def before_it_starts() -> None:
             signal.pthread_sigmask(signal.SIG_SETMASK, mask)
+            end_with_us()
 
         child = subprocess.Popen(
             list(argv),
@@ -140,8 +146,10 @@ class Supervisor:
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             start_new_session=True,
-            preexec_fn=unblock,
+            preexec_fn=before_it_starts,
         )
+        if self.guard is not None:
+            self.guard.watch(child.pid)
         assert child.stdout is not None
         assert child.stderr is not None
         self._tees = [
@@ -164,20 +172,15 @@ class Supervisor:
         if not left:
             return
         outcome.strays = [" ".join(process.argv)[:120] or str(process.pid) for process in left]
-        proctree.send(left, signal.SIGTERM)
-        deadline = time.monotonic() + STRAY_S
-        while self._left() and time.monotonic() < deadline:
-            time.sleep(0.05)
-        proctree.send(self._left(), signal.SIGKILL)
-        self._left()
+        proctree.end(self._left, STRAY_S)
 
     def _left(self) -> list[proctree.Process]:
         _reap()
         return self.below()
 
     def below(self) -> list[proctree.Process]:
-        """All processes below this one but the sampler, which ends after the program."""
-        return [process for process in proctree.descendants(os.getpid()) if process.pid != self.aside]
+        """All processes below this one but those that are ``aside``."""
+        return [process for process in proctree.descendants(os.getpid()) if process.pid not in self.aside]
 
     def _end_tees(self, outcome: Outcome) -> None:
         for tee in self._tees:

@@ -19,6 +19,7 @@ from . import (
     artefacts,
     hook_errors,
     launch,
+    leftovers,
     process_note,
     process_rank,
     provenance,
@@ -30,6 +31,7 @@ from . import (
 from .earlier import no_steps_before
 from .execution import Execution, Result
 from .files import Reserve, read_json, set_phase, write_json
+from .guard import guarded
 from .node import node_names
 from .outcome import Facts, Verdict, judge
 from .prepare import Prepared, prepare
@@ -48,6 +50,7 @@ if TYPE_CHECKING:
     from ..contract.exit import Artefact
     from ..contract.wrapping import Wrapped
     from .command_end import Outcome
+    from .guard import Guard
     from .process_note import ProcessNote
     from .sampling import Sampling
 
@@ -81,9 +84,19 @@ class Trial:
         except OSError as error:
             print(f"profrun: the trial folder {folder} cannot be written: {error}", file=sys.stderr)
             return 73
+        with guarded(folder, self.ranks.own.rank, self.command.grace_s) as guard:
+            return self._supervised(guard)
+
+    def _supervised(self, guard: Guard | None) -> int:
+        """Do it while a guard is there for the case that this process is killed."""
+        folder = self.paths.folder
         reserve = Reserve(folder, rank=self.ranks.own.rank)
         supervisor = Supervisor(
-            folder, suffix=self.ranks.suffix, grace=self.command.grace_s, overdue=self.signs.overdue
+            folder,
+            suffix=self.ranks.suffix,
+            grace=self.command.grace_s,
+            overdue=self.signs.overdue,
+            guard=guard,
         )
         try:
             try:
@@ -109,6 +122,8 @@ class Trial:
         if gpus == "auto":
             gpus, how = vendor.detect()
         env, told = launch.environment(self.command, os.environ, gpus, self.bundle)
+        told += self._end_leftovers()
+        env |= leftovers.mark(self.paths.folder, self.ranks.own.rank)
         sampler = sampling.start(
             self.command.sample, self.bundle, self.paths.folder, gpus, self.ranks.own, env
         )
@@ -117,6 +132,15 @@ class Trial:
         finally:
             if sampler is not None:
                 sampler.end()
+
+    def _end_leftovers(self) -> list[Finding]:
+        """End what an earlier attempt of this rank left on this machine; what was ended."""
+        own = (str(self.paths.folder), self.ranks.own.rank)
+        ended = leftovers.end_all(lambda folder, rank: (folder, rank) == own, self.command.grace_s)
+        if not ended:
+            return []
+        why = "its wrapper was killed"
+        return [Finding(leftovers.CODE, "warning", f"of an earlier attempt {leftovers.ended_text(ended)}", why)]
 
     def _sampled(
         self,
@@ -138,7 +162,7 @@ class Trial:
         if wrapped is None:
             return _refused(result.prepared), result
         if sampler is not None:
-            supervisor.aside = sampler.pid
+            supervisor.aside.add(sampler.pid)
             result.warnings += sampler.wait_until_ready()
         execution = Execution(supervisor, self.ranks, self.scratch, env, result, self._phase)
         outcome = execution.run(self.command, result.prepared, wrapped)

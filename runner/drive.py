@@ -171,7 +171,16 @@ class _Driver(Generic[P]):
                 return
             self._wait_for_an_end()
 
+    def _end_leftovers(self, trials: Sequence[str]) -> None:
+        """Nothing of these trials, which are over, is to run beside what is measured next."""
+        told = self.backend.end_leftovers(self.run, trials, grace=self.plan.job.resources.grace)
+        if told is not None:
+            self.observer.note(told)
+            self._write("leftovers", message=told)
+
     def _start(self, prepared: P, trials: Sequence[Trial]) -> None:
+        if not self.backend.concurrent:
+            self._end_leftovers([trial.id for trial in self.plan.trials if trial.id not in self.active])
         attempts, repositories = {}, Repositories("submit")
         for trial in trials:
             attempts[trial.id] = prepare(
@@ -325,6 +334,8 @@ class _Driver(Generic[P]):
         if status.state == "lost" and self.interrupts.count:
             status = Status("cancelled", STOPPED_AT_ONCE, status.exit_code)
         ended = self._read_exit(trial_id)
+        if ended is None:
+            self._end_leftovers([trial_id])
         if ended is not None and ended.silent:
             status = status_of(with_the_engines_reason(self.run.trial(trial_id), ended, status))
         self._write(

@@ -22,6 +22,7 @@ NAMES = (
     "queued",
     "started",
     "state",
+    "leftovers",
     "finished",
     "normalised",
     "resumed",

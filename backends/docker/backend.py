@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 from profrun.backends.base import HERE, Lane, PreparedPlan, Request
 from profrun.backends.docker.cli_args import docker_run
 from profrun.backends.docker.engine_facts import ask as ask_engine
-from profrun.backends.docker.leftovers import clear_dead, remove
+from profrun.backends.docker.leftovers import clear_dead, end_running, remove
 from profrun.backends.docker.request import Container, container, container_name, not_limited
 from profrun.backends.docker.sdk_args import create_container, sdk_arguments
 from profrun.backends.docker.watch import Watch
@@ -235,6 +235,16 @@ class DockerBackend:
             return True
         remove(client, str(found.id))  # it never started, or is dead
         return False
+
+    def end_leftovers(self, run: Run, trials: Sequence[str], *, grace: float) -> str | None:
+        """End the containers of these trials that the engine still runs; what is in one ends with it."""
+        folders = {str(run.trial(trial).folder) for trial in trials}
+        try:
+            ended = end_running(self.client(), folders)
+        except UnavailableError:  # who starts a trial next says so
+            return None
+        names = ", ".join(item.trial for item in ended)
+        return f"the container of {names} was left running and had to be ended" if ended else None
 
     def logs(self, handle: Handle, run: Run, trial_id: str, *, follow: bool) -> Iterator[str]:
         """Lines of stdout.log, then of stderr.log; with ``follow`` as they come, until the trial ends."""

@@ -12,6 +12,8 @@ from profrun.backends.docker.request import LABEL_PATH, LABEL_ROLE, LABEL_RUN, L
 from profrun.images.engine import docker_errors
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
+
     import docker
 
 _YOUNG_S = 60.0
@@ -64,6 +66,22 @@ def clear_dead(client: docker.DockerClient) -> list[Leftover]:
             remove(client, item.id)
             gone.append(item)
     return gone
+
+
+def end_running(client: docker.DockerClient, folders: Collection[str]) -> list[Leftover]:
+    """End and remove the containers of some trials that run, though the trials are over; returns them.
+
+    Args:
+        folders: of the trials.
+
+    Raises:
+        UnavailableError: the engine does not answer.
+    """
+    left = [item for item in our_containers(client) if item.path in folders]
+    running = [item for item in left if item.status in ("running", "paused", "restarting")]
+    for item in running:
+        remove(client, item.id)
+    return running
 
 
 def remove(client: docker.DockerClient, name: str) -> None:

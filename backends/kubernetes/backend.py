@@ -278,6 +278,10 @@ class KubernetesBackend:
         self.poll_s = min(self.poll_s * 2, self._slowest) if now == self._last else self._fastest
         self._last = now
 
+    def end_leftovers(self, run: Run, trials: Sequence[str], *, grace: float) -> str | None:
+        """Nothing: the kernel ends all processes of a container with its first one, the wrapper."""
+        return None
+
     def logs(self, handle: Handle, run: Run, trial_id: str, *, follow: bool) -> Iterator[str]:
         """Lines of the wrapper's logs in the run folder; before there are any, the pod's own."""
         known = pod_handle(trial_id, handle, run)

@@ -309,6 +309,10 @@ class SlurmBackend:
         told = self.slurm.run(["squeue", "-h", "-t", "all", "-o", "%F", f"--name=profrun:{run.name}"])
         return max(told.split(), key=int, default=None)
 
+    def end_leftovers(self, run: Run, trials: Sequence[str], *, grace: float) -> str | None:
+        """Nothing: slurmstepd ends all processes of a step with its tasks, and the guard does it, too."""
+        return None
+
     def logs(self, handle: Handle, run: Run, trial_id: str, *, follow: bool) -> Iterator[str]:
         """Lines of the wrapper's stdout.log and stderr.log, every rank's."""
         return trial_lines(self, handle, run, trial_id, follow=follow)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import signal
+import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -16,6 +17,7 @@ from profrun.backends.base import load
 from profrun.backends.local import LocalBackend, LocalPlan, machine_vendor, wrapper_argv
 from profrun.contract.states import Status
 from profrun.errors import UnavailableError
+from profrun.in_job import leftovers
 from profrun.plans.model import Plan, Trial
 from profrun.store.events import Handle
 from profrun.store.lock import is_held
@@ -54,6 +56,16 @@ app = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"], st
 with open(sys.argv[1] + "/app", "w") as file:
     file.write(str(app.pid))
 open(sys.argv[1] + "/ready", "w").close()
+time.sleep(60)
+"""
+
+GUARDED = """
+import os, sys, time
+if os.fork() == 0:
+    open(sys.argv[1] + "/ready", "w").close()
+    while not os.path.exists(sys.argv[1] + "/go"):
+        time.sleep(0.01)
+    os._exit(0)
 time.sleep(60)
 """
 
@@ -209,3 +221,39 @@ def test_the_machines_vendor(tmp_path: Path, files: tuple[str, ...], vendor: str
     for name in files:
         (tmp_path / "dev" / name).touch()
     assert machine_vendor(tmp_path) == vendor
+
+
+def test_a_trial_lives_as_long_as_anything_holds_its_sign_of_life(
+    tmp_path: Path, engine: LocalBackend
+) -> None:
+    """The guard of a wrapper that was killed holds it until the program is gone."""
+    run, plan, trial = _run(tmp_path, GUARDED)
+    handle = engine.submit(LocalPlan(plan, run.path.parent), [trial], run)[TRIAL]
+    _until((run.trial(TRIAL).folder / "ready").exists)
+    os.kill(handle.data["pid"], signal.SIGKILL)
+    engine._children[handle.data["pid"]].wait()
+    assert _state(engine, handle, run) == Status("running")
+    (run.trial(TRIAL).folder / "go").touch()
+    _until(lambda: _state(engine, handle, run).state == "lost")
+
+
+def test_what_a_trial_left_is_ended_and_named(tmp_path: Path, engine: LocalBackend) -> None:
+    if not Path("/proc/self/environ").exists():
+        missing("/proc")
+    run, _plan, _trial = _run(tmp_path, OBEDIENT)
+    program = [sys.executable, "-c", "import time; time.sleep(300)"]
+    own, other = (
+        subprocess.Popen(program, env={**os.environ, **leftovers.mark(folder.resolve(), 0)})
+        for folder in (run.trial(TRIAL).folder, run.trial("001-b-none-r1").folder)
+    )
+    try:
+        told = engine.end_leftovers(run, [TRIAL], grace=60)
+        assert own.wait(60) == -signal.SIGTERM
+        assert other.poll() is None
+        line = " ".join(program)
+        assert told == f"of trials that are over 1 process was left running and had to be ended ({line})"
+        assert engine.end_leftovers(run, [TRIAL], grace=60) is None
+    finally:
+        for process in (own, other):
+            process.kill()
+            process.wait()

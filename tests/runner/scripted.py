@@ -78,6 +78,8 @@ class Scripted:
         lanes: trial id -> its lane; those that are not named have the usual one.
         stuck: ids that never end by themselves, only when they are cancelled.
         elsewhere: what ``trace_words`` says.
+        left: what it says of leftovers, one sentence for each time that it is asked.
+        cleared: the trials that it was asked to clear, one list for each time.
     """
 
     concurrent: bool = False
@@ -91,6 +93,8 @@ class Scripted:
     poll_s: float = 0.001
     started: list[str] = field(default_factory=list)
     cancels: list[tuple[list[str], float]] = field(default_factory=list)
+    left: list[str] = field(default_factory=list)
+    cleared: list[list[str]] = field(default_factory=list)
     _seen: dict[str, int] = field(default_factory=dict)
 
     def lane(self, prepared: PreparedPlan, trial: Trial) -> Lane | None:
@@ -132,6 +136,10 @@ class Scripted:
 
     def logs(self, handle: Handle, run: Run, trial_id: str, *, follow: bool) -> Iterator[str]:
         yield from ()
+
+    def end_leftovers(self, run: Run, trials: Sequence[str], *, grace: float) -> str | None:
+        self.cleared.append(list(trials))
+        return self.left.pop(0) if self.left else None
 
     def cancel(self, handles: Mapping[str, Handle], run: Run, *, grace: float) -> None:
         self.cancels.append((sorted(handles), grace))

@@ -21,7 +21,7 @@ from profrun.runner.drive import STOPPED_AT_ONCE, drive
 from profrun.runner.interrupt import Interrupts
 from profrun.runner.planning import plan_of
 from profrun.store.documents import read_exit, status_of
-from profrun.store.events import Handle, read_events
+from profrun.store.events import Event, Handle, read_events
 from profrun.store.files import write_json
 from profrun.store.lock import driving
 from profrun.store.runs import Run
@@ -95,6 +95,39 @@ def test_the_order_of_a_lane_holds_after_a_kill(tmp_path: Path) -> None:
     assert engine.started == [B]
     told = [(event["event"], event["trial"]) for event in watcher.events]
     assert told.index(("finished", A)) < told.index(("queued", B))
+
+
+def test_before_each_start_what_is_left_is_ended_and_said(tmp_path: Path) -> None:
+    """Also before the first: this may be a run that is carried on."""
+    run, plan = new_run(tmp_path)
+    engine, watcher = Scripted(left=["1 process was ended"]), Watcher()
+    _drive(run, plan, engine, watcher)
+    assert engine.cleared == [[A, B], [A, B]]
+    assert watcher.names()[0] == "leftovers"
+    assert watcher.events[0]["message"] == "1 process was ended"
+    assert "1 process was ended" in watcher.notes
+
+
+def test_a_trial_is_lost_only_when_nothing_of_it_runs(tmp_path: Path) -> None:
+    run, plan = new_run(tmp_path)
+    engine = Scripted(ends={A: "lost"})
+    lost = []
+
+    class Looks(Watcher):
+        def event(self, event: Event) -> None:
+            super().event(event)
+            if event["event"] == "finished" and event["trial"] == A:
+                lost.append(list(engine.cleared))
+
+    _drive(run, plan, engine, Looks())
+    assert lost == [[[A, B], [A]]]
+
+
+def test_trials_of_a_queue_may_run_beside_one_another(tmp_path: Path) -> None:
+    run, plan = new_run(tmp_path)
+    engine = Scripted(concurrent=True)
+    _drive(run, plan, engine)
+    assert engine.cleared == []
 
 
 class _Full(Scripted):
