@@ -18,11 +18,12 @@ class Outcome:
 
     Attributes:
         status: as os.waitpid gave it; None when it could not be started.
-        stopped_by: None, or why it was ended early: 'limit', 'rank' (another one had failed) or the signal's
-            name.
+        stopped_by: None, or why it was ended early: 'limit', 'rank' (another one had failed), 'profiler' (it
+            had died) or the signal's name.
         strays: command lines of what the command left running.
         killed: what had to be killed.
         hung: whether it was a profiler that could not start the program and had to be killed.
+        broken: what became of a profiler that died or had to be killed; None: it did its work to the end.
         seen: whether the user's process was seen; a profiler may end before it starts the program.
         pid: of the user's process, else of what was started.
         began_ns: when the user's process was started, unix time, ns.
@@ -37,6 +38,7 @@ class Outcome:
     killed: list[Finding] = field(default_factory=list)
     strays: list[str] = field(default_factory=list)
     hung: bool = False
+    broken: str | None = None
     seen: bool = False
     pid: int = 0
     began_ns: int = 0

@@ -40,6 +40,10 @@ _PYTHON_REASONS = (
 _SYNTAX = ("SyntaxError", "IndentationError", "TabError")
 
 
+PROFILER_DIED = "profiler-died"
+"""Code of a trial whose profiler died, or had to be killed after the program had ended."""
+
+
 @dataclass(frozen=True)
 class Verdict:
     """How a trial ended.
@@ -76,6 +80,7 @@ class Facts:
         tool: name of the profiler round the command, None when there is none.
         artefacts: the trial's files, as in exit.json.
         how: how the steps of this rank were found.
+        steps: how many of them were timed.
         hooked: whether a Python process of the job loaded the hook.
         inside: the profiler's title, where it runs inside the program, by torch.
         torch: whether a process of the program imported torch.
@@ -92,6 +97,7 @@ class Facts:
     tool: str | None = None
     artefacts: Sequence[Artefact] = ()
     how: StepSign = "none"
+    steps: int = 0
     hooked: bool = True
     inside: str | None = None
     torch: bool = True
@@ -111,6 +117,8 @@ def judge(outcome: Outcome, facts: Facts) -> tuple[Verdict, list[Finding]]:
     told = _told(outcome, facts)
     code, number = _codes(outcome, facts.tool)
     missing = facts.paths("missing")
+    if outcome.broken is not None and outcome.stopped_by in (None, "profiler"):
+        return _broken(outcome.broken, facts), told
     if outcome.stopped_by is not None:
         return _stopped(outcome.stopped_by, facts, code, number), told
     if outcome.error is not None:
@@ -163,6 +171,15 @@ def _stopped(by: str, facts: Facts, code: int | None, number: int | None) -> Ver
         return Verdict("timeout", code, number, "time-limit", reason, 124)
     reason = f"{stopped_text(by, facts.batch_system)}; {kept}"
     return Verdict("timeout", code, number, "ended-from-outside", reason, 124)
+
+
+def _broken(how: str, facts: Facts) -> Verdict:
+    """The profiler died. How the program itself would have ended, nobody has said."""
+    missing = facts.paths("missing")
+    kept = f"nothing was recorded ({', '.join(missing)})" if missing else "the recording was kept"
+    steps = f"the times of {facts.steps} steps were kept" if facts.steps else "no step was timed"
+    reason = f"the profiler {facts.tool or ''} did not end well: {how}; {steps}; {kept}"
+    return Verdict("failed", None, None, PROFILER_DIED, reason.replace("  ", " "), 1)
 
 
 def _failed(code: int | None, facts: Facts) -> Verdict:

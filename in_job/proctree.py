@@ -90,13 +90,18 @@ def ends_with_parent() -> Callable[[], None]:
     return ask
 
 
-def _read(pid: int) -> Process | None:
+def _stat(pid: int) -> list[bytes]:
+    """The fields of /proc/<pid>/stat from the state on; empty when it is gone."""
     try:
         content = Path(f"/proc/{pid}/stat").read_bytes()
     except OSError:
-        return None
-    fields = content[content.rfind(b")") + 2 :].split()
-    if fields[0] in (b"Z", b"X"):  # dead, only not waited for yet
+        return []
+    return content[content.rfind(b")") + 2 :].split()
+
+
+def _read(pid: int) -> Process | None:
+    fields = _stat(pid)
+    if not fields or fields[0] in (b"Z", b"X"):  # dead, only not waited for yet
         return None
     return Process(pid, int(fields[1]), int(fields[3]), int(fields[19]))
 
@@ -123,6 +128,55 @@ def descendants(*roots: int) -> list[Process]:
             found.append(child)
             queue.append(child.pid)
     return found
+
+
+def chain(process: Process, root: int) -> list[Process]:
+    """The live processes above one, from its parent to ``root``; none where it is not below ``root``."""
+    found: list[Process] = []
+    above = _read(process.parent)
+    while above is not None and above not in found:
+        found.append(above)
+        if above.pid == root:
+            return found
+        above = _read(above.parent)
+    return []
+
+
+@dataclass(frozen=True)
+class Work:
+    """What processes have done up to now.
+
+    Attributes:
+        cpu_s: CPU time, seconds, with that of their children that have ended.
+        io_bytes: bytes that they have read and written; of those that may not be read none.
+        waits_for_disk: whether one of them waits for a disk or a network filesystem now.
+    """
+
+    cpu_s: float = 0.0
+    io_bytes: int = 0
+    waits_for_disk: bool = False
+
+
+def work(processes: Iterable[Process]) -> Work:
+    """What these have done; those that are gone count nothing."""
+    ticks = bytes_ = 0
+    waits = False
+    for process in processes:
+        fields = _stat(process.pid)
+        if not fields:
+            continue
+        ticks += sum(int(field) for field in fields[11:15])
+        waits = waits or fields[0] == b"D"
+        bytes_ += _io_bytes(process.pid)
+    return Work(ticks / os.sysconf("SC_CLK_TCK"), bytes_, waits)
+
+
+def _io_bytes(pid: int) -> int:
+    try:
+        rows = Path(f"/proc/{pid}/io").read_text("ascii").splitlines()
+    except (OSError, ValueError):
+        return 0
+    return sum(int(row.split()[1]) for row in rows if row.startswith(("rchar:", "wchar:")))
 
 
 def find_app(below: int, argv: Sequence[str], tool: str | None) -> Process | None:

@@ -9,9 +9,9 @@ import sys
 import time
 from typing import TYPE_CHECKING
 
-from ..contract.finding import Finding
 from . import proctree
 from .command_end import Outcome, start_error
+from .command_watch import BLOCKED, STOPS, Watch, reap
 from .tee import Tee
 
 if TYPE_CHECKING:
@@ -22,10 +22,6 @@ if TYPE_CHECKING:
     from .recording_watch import RecordingWatch
     from .tool_start import ToolStart
 
-STOPS = {signal.SIGURG, signal.SIGTERM, signal.SIGINT}
-BLOCKED = STOPS | {signal.SIGCHLD}
-AGAIN_S = 5.0  # after this the whole tree of an app that did not end is asked too
-LAST_S = 10.0  # for a profiler to write after the second signal
 STRAY_S = 2.0  # for processes left behind to end by themselves
 
 
@@ -119,7 +115,7 @@ class Supervisor:
         except OSError as error:
             outcome.error = start_error(argv, cwd, error, env.get("PATH"))
             return outcome
-        watch = _Watch(
+        watch = Watch(
             self, child.pid, began, tuple(app or argv), tool, limit, finalise, on_app_end, recording
         )
         watch.tool_start = tool_start
@@ -171,11 +167,11 @@ class Supervisor:
             left = self._left()
         if not left:
             return
-        outcome.strays = [" ".join(process.argv)[:120] or str(process.pid) for process in left]
+        outcome.strays += [" ".join(process.argv)[:120] or str(process.pid) for process in left]
         proctree.end(self._left, STRAY_S)
 
     def _left(self) -> list[proctree.Process]:
-        _reap()
+        reap()
         return self.below()
 
     def below(self) -> list[proctree.Process]:
@@ -191,193 +187,6 @@ class Supervisor:
     def tail(self) -> str:
         """The end of what the last command has printed up to now: of stdout, then of stderr."""
         return b"\n".join(bytes(tee.tail) for tee in self._tees).decode("utf-8", "replace")
-
-
-class _Watch:
-    """One running command: waits for its end, for signals and for the time limit."""
-
-    def __init__(
-        self,
-        owner: Supervisor,
-        pid: int,
-        began: float,
-        argv: tuple[str, ...],
-        tool: str | None,
-        limit: float | None,
-        finalise: float,
-        on_app_end: Callable[[], None] | None,
-        recording: RecordingWatch | None,
-    ) -> None:
-        self.owner = owner
-        self.recording = recording
-        self.tool_start: ToolStart | None = None
-        self.overdue: Callable[[], bool] | None = None
-        self.pid = pid
-        self.argv = argv
-        self.tool = tool
-        self.finalise = finalise
-        self.on_app_end = on_app_end
-        self.start = began
-        self.limit = None if limit is None else self.start + limit
-        self.kill_at: float | None = None
-        self.again_at: float | None = None
-        self.app: proctree.Process | None = None
-        self.app_began: float | None = None  # known where a profiler started it
-        self.app_end: float | None = None
-        self.requests = 0
-
-    def loop(self, outcome: Outcome) -> int:
-        """Until the command is gone; returns its wait status."""
-        while True:
-            status = self._reap().get(self.pid)
-            if status is not None:
-                break
-            self._look()
-            self._look_at_start(outcome)
-            self._clock(outcome)
-            info = signal.sigtimedwait(BLOCKED, self._nap())
-            if info is not None and info.si_signo in STOPS:
-                self._request(signal.Signals(info.si_signo).name, outcome)
-        self._wait_for_stop()
-        end = time.monotonic()
-        app_end = self.app_end or end
-        outcome.seen = self.app is not None
-        outcome.pid = self.pid if self.app is None else self.app.pid
-        outcome.app_s = app_end - self.start
-        outcome.finalise_s = end - app_end
-        began = max(self.start, self.app_began or 0.0)
-        outcome.began_ns = time.time_ns() - round((time.monotonic() - began) * 1e9)
-        outcome.run_s = app_end - began
-        return status
-
-    def _reap(self) -> dict[int, int]:
-        ended = _reap()
-        if self.recording is not None:
-            self.recording.reaped(ended, running=self.app_end is None and self.pid not in ended)
-        return ended
-
-    def _wait_for_stop(self) -> None:
-        """The command may be over while the profiler still makes the report of a recording that was cut."""
-        deadline = time.monotonic() + max(self.finalise, self.owner.grace)
-        while self.recording is not None and self.recording.busy and time.monotonic() < deadline:
-            time.sleep(0.05)
-            self._reap()
-
-    def _program(self) -> list[proctree.Process]:
-        """The user's process and all below it; none as long as it is not found."""
-        return [] if self.app is None else [self.app, *proctree.descendants(self.app.pid)]
-
-    def _nap(self) -> float:
-        if self.tool is not None and time.monotonic() - self.start < 5.0:
-            return 0.02  # a short program must not end unseen
-        return 0.1 if self.tool is not None or self.kill_at is not None else 0.5
-
-    def _look(self) -> None:
-        """Find the user's process, and notice when it has ended while the profiler writes."""
-        if self.app is None:
-            self.app = proctree.find_app(self.pid, self.argv, self.tool)
-            if self.app is not None and self.tool is not None:
-                self.app_began = time.monotonic() - self.app.age_s()
-        elif self.app_end is None and self.tool is not None and not self.app.alive():
-            self.app_end = time.monotonic()
-            if self.kill_at is None:
-                self.kill_at = self.app_end + max(self.finalise, self.owner.grace)
-            if self.on_app_end is not None:
-                self.on_app_end()
-        if self.recording is not None and self.app_end is None:
-            self.recording.look(self._program)
-
-    def _look_at_start(self, outcome: Outcome) -> None:
-        """End a profiler that has failed to start the program and waits: the time limit may be hours."""
-        if self.tool_start is None or self.app is not None or outcome.stopped_by or outcome.hung:
-            return
-        if self.tool_start.hangs(lambda: self.owner.tail, time.monotonic()):
-            outcome.hung = True
-            proctree.send(self.owner.below(), signal.SIGKILL)
-
-    def _clock(self, outcome: Outcome) -> None:
-        now = time.monotonic()
-        if self.limit is not None and now >= self.limit and self.app_end is None:
-            self.limit = None
-            self._request("limit", outcome)
-        if self.overdue is not None and self.app_end is None and not self.requests and self.overdue():
-            self._request("rank", outcome)
-        if self.again_at is not None and now >= self.again_at:
-            self.again_at = None
-            if self.app_end is None:
-                self._end_app(everyone=True)
-        if self.kill_at is not None and now >= self.kill_at:
-            self.kill_at = now + 1.0
-            self._kill(outcome, "it had not ended in time")
-
-    def _request(self, why: str, outcome: Outcome) -> None:
-        """End the app; from the second TERM or INT on be less patient. SIGURG only ever asks."""
-        now = time.monotonic()
-        if outcome.stopped_by is None:
-            outcome.stopped_by = self.owner.stopped_by = why
-        elif why in ("SIGURG", "limit"):
-            return
-        self.requests += 1
-        if self.requests == 1:
-            self._end_app(everyone=False)
-            self.again_at = now + AGAIN_S
-            self.kill_at = now + self.owner.grace
-        elif self.requests == 2:
-            self._kill_app(outcome)
-            self.kill_at = min(self.kill_at or now + LAST_S, now + LAST_S)
-        else:
-            self._kill(outcome, "it was asked to end three times")
-
-    def _end_app(self, *, everyone: bool) -> None:
-        app = self.app or proctree.find_app(self.pid, self.argv, self.tool)
-        if app is None:  # not recognised: everything but the profiler itself
-            proctree.send(self._not_tool(), signal.SIGTERM)
-        else:
-            proctree.end_app(app, everyone=everyone)
-
-    def _not_tool(self) -> list[proctree.Process]:
-        home = os.path.dirname(os.path.realpath(self.tool or "/"))
-        return [
-            process
-            for process in proctree.descendants(self.pid)
-            if not process.program.startswith(home + os.sep)
-        ]
-
-    def _kill_app(self, outcome: Outcome) -> None:
-        """The app at once; the profiler is asked to end and may still write."""
-        app = self.app or proctree.find_app(self.pid, self.argv, self.tool)
-        doomed = self._not_tool() if app is None else [app, *proctree.descendants(app.pid)]
-        if any(process.alive() for process in doomed):
-            _killed(outcome, "the program", "it was asked to end twice")
-        proctree.send(doomed, signal.SIGKILL)
-        if self.tool is not None and (app is None or app.pid != self.pid):
-            try:
-                os.kill(self.pid, signal.SIGTERM)
-            except ProcessLookupError:
-                pass
-
-    def _kill(self, outcome: Outcome, why: str) -> None:
-        _killed(outcome, "the profiler" if self.app_end is not None else "the program", why)
-        proctree.send(self.owner.below(), signal.SIGKILL)
-
-
-def _killed(outcome: Outcome, who: str, why: str) -> None:
-    finding = Finding("killed", "warning", f"{who} was killed", why)
-    if finding not in outcome.killed:
-        outcome.killed.append(finding)
-
-
-def _reap() -> dict[int, int]:
-    """Collect every child that has ended, ours and adopted orphans: pid -> wait status."""
-    done: dict[int, int] = {}
-    while True:
-        try:
-            pid, status = os.waitpid(-1, os.WNOHANG)
-        except ChildProcessError:
-            return done
-        if pid == 0:
-            return done
-        done[pid] = status
 
 
 def flush_streams() -> None:

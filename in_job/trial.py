@@ -232,6 +232,7 @@ class Trial:
             tool=result.prepared.tool.name if result.prepared.tool.path else None,
             artefacts=result.artefacts,
             how=result.steps.how if result.steps is not None else "none",
+            steps=len(result.steps.steps) if result.steps is not None else 0,
             hooked=any(self.paths.hook.glob(f"*{hook_errors.LOADED}")),
             inside=profiler.title if inside else None,
             torch=any(note.torch is not None for note in notes),
