@@ -3,8 +3,8 @@
 If profrun is killed, the trial goes on to its end and writes its files; ``profrun resume`` waits for it, or
 finds it finished, and repeats nothing in either case. Whether it runs is told by a lock (``live`` in the
 trial folder), which is taken before the process starts and inherited by it and by its guard
-(``in_job.guard``). The kernel releases the lock with them, so that no process number in a file is mistaken for
-a running process, and a trial whose wrapper was killed lives until the guard has ended its program.
+(``in_job.guard``). The kernel releases the lock with them, so that no process number in a file is mistaken
+for a running process, and a trial whose wrapper was killed lives until the guard has ended its program.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from profrun.contract.ends import died_text
 from profrun.contract.paths import TrialPaths
 from profrun.contract.states import Status
 from profrun.errors import UnavailableError
-from profrun.in_job import leftovers
+from profrun.in_job import leftovers, memory_kills
 from profrun.in_job.proctree import descendants
 from profrun.plans.model import Plan, Trial
 from profrun.store.documents import finalising, read_exit, request_cancel, status_of
@@ -69,6 +69,7 @@ class LocalBackend:
 
     def __init__(self) -> None:
         self._children: dict[int, subprocess.Popen[bytes]] = {}
+        self._kills: dict[Path, memory_kills.Kills] = {}  # when each trial was started, by its folder
 
     def lane(self, prepared: PreparedPlan, trial: Trial) -> Lane:
         """One trial at a time."""
@@ -123,6 +124,7 @@ class LocalBackend:
                 why="a process holds its lock",
                 fix=f"end it with `profrun cancel {run.name}`",
             )
+        kills = memory_kills.count()
         try:
             with explained(trial.wrapper_log), trial.wrapper_log.open("ab") as log:
                 child = subprocess.Popen(
@@ -138,6 +140,7 @@ class LocalBackend:
         finally:
             os.close(live)
         self._children[child.pid] = child
+        self._kills[trial.folder] = kills
         return Handle(self.name, {"pid": child.pid, "host": socket.gethostname()})
 
     def status(self, handles: Mapping[str, Handle], run: Run) -> Mapping[str, Status]:
@@ -172,7 +175,8 @@ class LocalBackend:
         """Why a trial without ``exit.json`` may have ended."""
         child = self._children.get(int(handle.data.get("pid", -1)))
         code = child.returncode if child is not None else None
-        how = f"it {died_text(-code)}" if code is not None and code < 0 else f"exit code {code}"
+        killed = memory_kills.since(self._kills.get(trial.folder, memory_kills.Kills()))
+        how = f"it {died_text(-code, killed)}" if code is not None and code < 0 else f"exit code {code}"
         text = "the wrapper ended without saying how" + (f" ({how})" if code is not None else "")
         line = last_line(trial.wrapper_log)
         return text + (f"; the last line of its log: {line}" if line else "")

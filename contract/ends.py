@@ -6,9 +6,23 @@ Programs decide by ``exit.json``: ``signal``, ``stopped_by`` and ``code``.
 from __future__ import annotations
 
 import signal as signals
+from typing import Literal
 
+MemoryKill = Literal["group", "machine", "none", "unknown"]
+"""Whether the kernel killed a process for want of memory while something ran: one of its own control group
+(container, job), one of the machine, none, or not known."""
+
+_KILLED: dict[MemoryKill, str] = {
+    "group": "was killed: it ran out of memory (the kernel killed a process of its container or job for "
+    "that)",
+    "machine": "was killed: it most likely ran out of memory (the kernel killed a process of this machine "
+    "for that meanwhile; see dmesg)",
+    "none": "was killed by a person, another program or a batch system (`kill -9`); the kernel counted no "
+    "kill for want of memory",
+    "unknown": "was killed: by `kill -9`, by a batch system, or by the kernel for want of memory (see "
+    "dmesg, or the container's limit)",
+}
 _DEATHS: dict[int, str] = {
-    signals.SIGKILL: "was killed: it most likely ran out of memory (see dmesg, or the container's limit)",
     signals.SIGSEGV: "crashed with a segmentation fault: native code (C++, CUDA) used invalid memory",
     signals.SIGABRT: "aborted itself: a check in native code failed (often in C++ or NCCL)",
     signals.SIGBUS: "crashed with a bus error: shared memory (/dev/shm) or the disk may be full",
@@ -22,12 +36,15 @@ _DEATHS: dict[int, str] = {
 """Signal that a program died of -> what happened, as the end of a sentence about the program."""
 
 
-def died_text(number: int) -> str:
+def died_text(number: int, memory: MemoryKill = "unknown") -> str:
     """What happened to a program that died of a signal, as the end of a sentence: "was killed: ...".
 
     Args:
         number: of the signal.
+        memory: what the kernel says of kills for want of memory meanwhile.
     """
+    if number == signals.SIGKILL:
+        return _KILLED[memory]
     return _DEATHS.get(number, f"was ended by signal {number}")
 
 

@@ -57,8 +57,8 @@ class Exit:
         signal: name of the signal that killed it, like SIGTERM, else None.
         reason: why it did not finish, one sentence for people.
         code: stable short name of the reason, for programs.
-        stopped_by: ``limit``; ``rank``: another rank had failed; ``profiler``: it had died; or the signal that
-            asked the trial to end. None when it ended by itself.
+        stopped_by: ``limit``; ``rank``: another rank had failed; ``profiler``: it had died; or the signal
+            that asked the trial to end. None when it ended by itself.
         started_ns, ended_ns: unix time, ns.
         collector: as the job names it; ``profiler``: what it became.
         tool, tool_version: the executable, None for a profiler without one.

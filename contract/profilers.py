@@ -89,6 +89,8 @@ class Profiler:
         module_depth: down to which depth nn.Modules get ranges where the job does not say it, round the
             forward only: the profiler itself must link the backward to it.
         alternatives: pairs of options of which a job may give only one.
+        log_lines: regular expression of the begin of lines that it prints itself among those of the program,
+            and that say nothing about an end; None where there are none.
         package: dotted name of its folder; set when it is loaded.
     """
 
@@ -109,6 +111,7 @@ class Profiler:
     counters_defaults: Mapping[str, object] = field(default_factory=dict)
     module_depth: int = 0
     alternatives: tuple[tuple[str, str], ...] = ()
+    log_lines: str | None = None
     package: str = ""
 
     def stands_for(self, neutral: str, vendor: str) -> bool:

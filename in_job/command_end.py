@@ -11,6 +11,8 @@ from ..contract.finding import Finding
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from ..contract.ends import MemoryKill
+
 
 @dataclass
 class Outcome:
@@ -24,6 +26,7 @@ class Outcome:
         killed: what had to be killed.
         hung: whether it was a profiler that could not start the program and had to be killed.
         broken: what became of a profiler that died or had to be killed; None: it did its work to the end.
+        memory: whether the kernel killed a process for want of memory meanwhile.
         seen: whether the user's process was seen; a profiler may end before it starts the program.
         pid: of the user's process, else of what was started.
         began_ns: when the user's process was started, unix time, ns.
@@ -39,6 +42,7 @@ class Outcome:
     strays: list[str] = field(default_factory=list)
     hung: bool = False
     broken: str | None = None
+    memory: MemoryKill = "unknown"
     seen: bool = False
     pid: int = 0
     began_ns: int = 0

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
         def below(self) -> list[proctree.Process]:
             """All processes of the command."""
 
+
 STOPS = {signal.SIGURG, signal.SIGTERM, signal.SIGINT}
 BLOCKED = STOPS | {signal.SIGCHLD}
 AGAIN_S = 5.0  # after this the whole tree of an app that did not end is asked too

@@ -113,9 +113,7 @@ def _watch(pipe: int, folder: str, rank: int, grace: float) -> None:
         told = words.read().split()
     if _BYE in told:
         return
-    ended = leftovers.end_all(
-        lambda of, by: (of, by) == (folder, rank), grace, {int(word) for word in told}
-    )
+    ended = leftovers.end_all(lambda of, by: (of, by) == (folder, rank), grace, {int(word) for word in told})
     if ended:
         who = f"the wrapper of rank {rank} was killed"
         print(f"profrun: {who}: {leftovers.ended_text(ended)}", file=sys.stderr, flush=True)

@@ -36,9 +36,7 @@ def mark(folder: Path, rank: int) -> dict[str, str]:
     return {MARK: f"{rank}:{folder}"}
 
 
-def find(
-    wanted: Callable[[str, int], bool], sessions: Collection[int] = ()
-) -> list[proctree.Process]:
+def find(wanted: Callable[[str, int], bool], sessions: Collection[int] = ()) -> list[proctree.Process]:
     """The live processes of some trials on this machine, with all that they have started.
 
     This process and those above it are never among them. A process whose environment may not be read (of
@@ -58,9 +56,7 @@ def find(
     return [process for process in dict.fromkeys([*roots, *below]) if process.pid not in above]
 
 
-def end_all(
-    wanted: Callable[[str, int], bool], grace: float, sessions: Collection[int] = ()
-) -> list[str]:
+def end_all(wanted: Callable[[str, int], bool], grace: float, sessions: Collection[int] = ()) -> list[str]:
     """End them: SIGTERM, and SIGKILL after ``grace`` seconds. Returns their command lines.
 
     Args:

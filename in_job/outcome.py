@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from ..contract.ends import died_text, stopped_text
 from ..contract.finding import Finding
+from . import hook_errors
 from .rank_answers import ENDED_WITH_RANK
 
 if TYPE_CHECKING:
@@ -124,7 +125,7 @@ def judge(outcome: Outcome, facts: Facts) -> tuple[Verdict, list[Finding]]:
     if outcome.error is not None:
         return Verdict("failed", None, None, "not-started", outcome.error, 127), told
     if number is not None:
-        reason = f"the program {died_text(number)}"
+        reason = f"the program {died_text(number, outcome.memory)}"
         return Verdict("failed", None, number, "killed-by-signal", reason, 128 + number), told
     if code != 0:
         return _failed(code, facts), told
@@ -208,6 +209,8 @@ def _place(log: str) -> str:
 def _no_steps(facts: Facts) -> Finding | None:
     if facts.how not in ("none", "run") or not facts.steps_wanted:
         return None
+    if any(finding.code == hook_errors.CODE for finding in facts.warnings):
+        return None  # that says more
     what = "no step was seen" if facts.how == "none" else "no step was seen: every number is of the run"
     if not facts.hooked:
         why = (

@@ -9,7 +9,7 @@ import sys
 import time
 from typing import TYPE_CHECKING
 
-from . import proctree
+from . import memory_kills, proctree
 from .command_end import Outcome, start_error
 from .command_watch import BLOCKED, STOPS, Watch, reap
 from .tee import Tee
@@ -109,7 +109,7 @@ class Supervisor:
         if outcome.stopped_by:
             outcome.error = "it was asked to end before the command was started"
             return outcome
-        began = time.monotonic()
+        began, kills = time.monotonic(), memory_kills.count()
         try:
             child = self._start(argv, env, cwd)
         except OSError as error:
@@ -122,6 +122,7 @@ class Supervisor:
         watch.overdue = self.overdue if app is not None else None
         outcome.status = watch.loop(outcome)
         child.returncode = 0  # reaped here, not by subprocess
+        outcome.memory = memory_kills.since(kills)
         self._sweep(outcome)
         self._end_tees(outcome)
         return outcome

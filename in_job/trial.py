@@ -140,7 +140,9 @@ class Trial:
         if not ended:
             return []
         why = "its wrapper was killed"
-        return [Finding(leftovers.CODE, "warning", f"of an earlier attempt {leftovers.ended_text(ended)}", why)]
+        return [
+            Finding(leftovers.CODE, "warning", f"of an earlier attempt {leftovers.ended_text(ended)}", why)
+        ]
 
     def _sampled(
         self,
@@ -350,13 +352,11 @@ def _steps(raw: Path) -> StepsFile | None:
 
 
 def _hook_errors(folder: Path, rank: int) -> list[Finding]:
-    """Errors of the hook in what the wrapper of this rank started, by the files that it left."""
-    found = []
-    for path in sorted(folder.glob(f"error.rank{rank}.*.txt")):
-        lines = path.read_text(encoding="utf-8", errors="replace").strip().splitlines()
-        why = f"{lines[-1] if lines else 'no words'} (hook/{path.name})"
-        found.append(Finding("hook-failed", "critical", "profrun's hook failed", why))
-    return found
+    """Errors of the hook in what the wrapper of this rank started, by what they left."""
+    return [
+        Finding(hook_errors.CODE, "critical", "profrun's hook failed", f"{said} (hook/{name})")
+        for said, name in hook_errors.read(folder, rank)
+    ]
 
 
 def _rounded(seconds: Seconds) -> Seconds:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from profrun.contract.profilers import UnknownProfilerError, profiler
 from profrun.store.files import last_line
 from profrun.store.run_result import read_findings
 from profrun.store.state import RunState, TrialRecord
@@ -57,8 +58,16 @@ def _of_trial(record: TrialRecord) -> list[str]:
 def reason_of(record: TrialRecord) -> str:
     """Why a trial did not finish, with the last line that its program ended with."""
     reason = record.reason or f"exit code {record.exit_code}"
-    last = last_line(record.paths.stderr) if record.state != "cancelled" else None
+    last = last_line(record.paths.stderr, but=_log_lines(record)) if record.state != "cancelled" else None
     return f"{reason}; it ended with: {last}" if last and last not in reason else reason
+
+
+def _log_lines(record: TrialRecord) -> str | None:
+    """What the lines of its profiler begin with, which are not the program's last words."""
+    try:
+        return None if record.profiler is None else profiler(record.profiler).log_lines
+    except (UnknownProfilerError, ImportError):  # of a package that is not installed here
+        return None
 
 
 def _no_steps(record: TrialRecord) -> list[str]:

@@ -9,6 +9,7 @@ import contextlib
 import errno
 import json
 import os
+import re
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -149,13 +150,18 @@ def _umask() -> int:
     return mask
 
 
-def last_line(path: Path, most: int = 300) -> str | None:
-    """The last line of a log that is not blank, cut to ``most`` characters; None where there is none."""
+def last_line(path: Path, most: int = 300, but: str | None = None) -> str | None:
+    """The last line of a log that is not blank, cut to ``most`` characters; None where there is none.
+
+    Args:
+        but: regular expression; a line that begins so is passed over.
+    """
     try:
         with path.open("rb") as file:
             file.seek(0, os.SEEK_END)
             file.seek(max(0, file.tell() - 8192))
-            lines = file.read().decode(errors="replace").strip().splitlines()
+            lines = [line.strip() for line in file.read().decode(errors="replace").splitlines()]
     except OSError:
         return None
-    return lines[-1].strip()[:most] if lines else None
+    kept = (line[:most] for line in reversed(lines) if line and not (but and re.match(but, line)))
+    return next(kept, None)

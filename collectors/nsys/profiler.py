@@ -89,6 +89,7 @@ PROFILER = Profiler(
     timeline_on=("nvidia", "none"),
     exclusive=True,
     keeps_environment=True,
+    log_lines=r"Processing \d+ events: \[",  # of its importer
     privileges=(
         Privilege("CPU samples", "perf_events", "sample", always=True),
         Privilege("thread scheduling", "perf_events", "cpuctxsw", always=True),

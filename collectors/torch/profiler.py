@@ -34,5 +34,6 @@ PROFILER = Profiler(
     options=Options,
     exclusive=True,
     requires="torch",
+    log_lines=r"(USDT|STAGE|INFO|VERBOSE):\d{4}-\d\d-\d\d ",  # of libkineto, for every recording
     module_depth=3,  # blocks and their parts; on a GPT-2 of 12 layers 65 ranges per step
 )

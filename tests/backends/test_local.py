@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -19,11 +20,13 @@ from profrun.contract.states import Status
 from profrun.errors import UnavailableError
 from profrun.in_job import leftovers
 from profrun.plans.model import Plan, Trial
+from profrun.runner.drive import drive
+from profrun.runner.interrupt import Interrupts
 from profrun.store.events import Handle
 from profrun.store.lock import is_held
 from profrun.store.runs import Run
 from tests.conftest import missing
-from tests.runner.scripted import new_run
+from tests.runner.scripted import Watcher, new_run
 
 TRIAL = "000-a-none-r1"
 
@@ -67,6 +70,21 @@ if os.fork() == 0:
         time.sleep(0.01)
     os._exit(0)
 time.sleep(60)
+"""
+
+BESIDE = """
+import os, signal, sys, time
+signal.signal(signal.SIGTERM, signal.SIG_IGN)
+def lives(pid):
+    try:
+        with open("/proc/" + pid + "/stat") as file:
+            return file.read().split(") ")[1][0] != "Z"  # dead, only not waited for yet
+    except OSError:
+        return False
+others = [name for name in os.listdir(sys.argv[1]) if lives(name)]
+with open(os.path.join(sys.argv[1], str(os.getpid())), "w") as file:
+    file.write("beside " + " ".join(others))
+time.sleep(0 if len(os.listdir(sys.argv[1])) > 1 else 300)
 """
 
 CRASHING = "import sys; print('no space for me', file=sys.stderr); sys.exit(7)"
@@ -122,7 +140,7 @@ def test_another_process_finds_it_alive_and_later_dead(tmp_path: Path, engine: L
     os.killpg(handle.data["pid"], signal.SIGKILL)
     _until(lambda: not is_held(run.trial(TRIAL).folder / "live"))
     assert _state(other, handle, run).state == "lost"
-    assert "it was killed: " in str(_state(engine, handle, run).reason)
+    assert "(it was killed" in str(_state(engine, handle, run).reason)
 
 
 def test_a_living_trial_is_not_started_twice(tmp_path: Path, engine: LocalBackend) -> None:
@@ -257,3 +275,29 @@ def test_what_a_trial_left_is_ended_and_named(tmp_path: Path, engine: LocalBacke
         for process in (own, other):
             process.kill()
             process.wait()
+
+
+def test_no_trial_begins_before_the_last_ones_program_is_gone(tmp_path: Path) -> None:
+    """The wrapper of the first trial is killed while its program, which ignores SIGTERM, runs."""
+    if not Path("/proc/self/environ").exists():
+        missing("/proc")
+    beside = tmp_path / "beside"
+    beside.mkdir()
+    (tmp_path / "job.py").write_text(BESIDE)
+    spec = (
+        f"name: t\ncommand: {sys.executable} {tmp_path / 'job.py'} {beside}\ncollectors: [none]\n"
+        "repeats: 2\nsample: off\nresources: {grace: 1s}\n"
+    )
+    run, plan = new_run(tmp_path, spec)
+    shutil.rmtree(run.bundle)
+    engine, watcher = LocalBackend(), Watcher()
+
+    def kill() -> None:
+        _until(lambda: any(beside.iterdir()), 120)
+        os.kill(next(iter(engine._children)), signal.SIGKILL)
+
+    watcher.at = {("started", plan.trials[0].id): kill}
+    state = drive(run, plan, engine, cwd=tmp_path, observer=watcher, interrupts=Interrupts())
+    assert [trial.state for trial in state.trials] == ["lost", "finished"]
+    assert "had to be ended" in str(state.trials[0].reason)
+    assert sorted(path.read_text() for path in beside.iterdir()) == ["beside ", "beside "]

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import re
 import signal
+from typing import get_args
 
 import pytest
 
-from profrun.contract.ends import asked_text, died_text, stopped_text
+from profrun.contract.ends import MemoryKill, asked_text, died_text, stopped_text
 
 
 @pytest.mark.parametrize(
     ("number", "said"),
     [
-        (signal.SIGKILL, "was killed: it most likely ran out of memory"),
+        (signal.SIGKILL, "was killed: by `kill -9`, by a batch system, or by the kernel for want of memory"),
         (signal.SIGSEGV, "crashed with a segmentation fault"),
         (signal.SIGBUS, "/dev/shm"),
         (signal.SIGTERM, "was ended by another program"),
@@ -23,6 +24,14 @@ from profrun.contract.ends import asked_text, died_text, stopped_text
 )
 def test_what_a_program_died_of(number: int, said: str) -> None:
     assert said in died_text(number)
+
+
+@pytest.mark.parametrize("memory", get_args(MemoryKill))
+def test_want_of_memory_is_said_only_where_the_kernel_counted_it(memory: MemoryKill) -> None:
+    said = died_text(signal.SIGKILL, memory)
+    assert ("ran out of memory" in said) == (memory in ("group", "machine"))
+    assert ("`kill -9`" in said) == (memory in ("none", "unknown"))
+    assert died_text(signal.SIGSEGV, memory) == died_text(signal.SIGSEGV)
 
 
 @pytest.mark.parametrize("number", sorted(signal.valid_signals()))

@@ -22,8 +22,9 @@ def judge(result: Outcome, **more: Any) -> outcome.Verdict:
 def test_verdicts() -> None:
     assert judge(Outcome(status=0)).state == "finished"
     assert judge(Outcome(status=3 << 8)).exit_code == 3
-    assert judge(Outcome(status=signal.SIGKILL)).reason == (
-        "the program was killed: it most likely ran out of memory (see dmesg, or the container's limit)"
+    assert judge(Outcome(status=signal.SIGKILL, memory="group")).reason == (
+        "the program was killed: it ran out of memory (the kernel killed a process of its container or job "
+        "for that)"
     )
     under_nsys = judge(Outcome(status=139 << 8), tool="nsys")
     assert (under_nsys.exit_code, under_nsys.signal) == (None, signal.SIGSEGV)
@@ -117,3 +118,25 @@ def test_what_did_not_decide_is_told_and_nothing_that_was_given_is_changed() -> 
     ]
     assert [finding.code for finding in result.killed] == ["killed"]
     assert given == [Finding("ranges-lost", "warning", "W")]
+
+
+@pytest.mark.parametrize(
+    ("artefacts", "steps", "said"),
+    [
+        (MISSING, 4, "the times of 4 steps were kept; nothing was recorded (raw/rank0/*.nsys-rep)"),
+        ((), 0, "no step was timed; the recording was kept"),
+    ],
+)
+@pytest.mark.parametrize("by", [None, "profiler"])
+def test_a_profiler_that_died_is_not_taken_for_the_program(
+    by: str | None, artefacts: tuple[Artefact, ...], steps: int, said: str
+) -> None:
+    dead = Outcome(status=signal.SIGKILL, stopped_by=by, broken="it was killed: it did nothing")
+    verdict = judge(dead, tool="nsys", artefacts=artefacts, steps=steps)
+    assert (verdict.state, verdict.code, verdict.signal) == ("failed", outcome.PROFILER_DIED, None)
+    assert verdict.reason == f"the profiler nsys did not end well: it was killed: it did nothing; {said}"
+
+
+def test_a_wish_to_end_counts_more_than_what_became_of_the_profiler() -> None:
+    asked = Outcome(status=signal.SIGKILL, stopped_by="SIGTERM", broken="it was killed: it did nothing")
+    assert judge(asked, tool="nsys").state == "timeout"

@@ -18,7 +18,7 @@ from profrun.contract.wrapping import ATTEMPTS, Limits
 from profrun.in_job import proctree, recording_watch
 from profrun.in_job.recording_watch import RecordingWatch, size_of
 
-THIS = [proctree.Process(os.getpid(), 0, 0)]
+THIS = [proctree.Process(os.getpid(), 0, 0, 0)]
 
 
 def watch(
@@ -71,7 +71,7 @@ def test_where_there_is_a_gpu_they_count_from_its_first_use(
     monkeypatch.setattr(recording_watch, "_DRIVERS", (str(driver),))
     code = f"import sys; sys.stdin.readline(); file = open({str(driver)!r}); sys.stdin.readline()"
     with subprocess.Popen([sys.executable, "-c", code], stdin=subprocess.PIPE, text=True) as program:
-        processes = [proctree.Process(program.pid, 0, 0)]
+        processes = [proctree.Process(program.pid, 0, 0, 0)]
         watched = watch(tmp_path, "touch", "stopped", seconds=0.0, gpu=True)
         for _ in range(3):
             time.sleep(recording_watch.LOOK_S)

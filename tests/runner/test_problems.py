@@ -15,6 +15,8 @@ from profrun.store.documents import Steps
 from profrun.store.runs import Run
 from tests.store.states import state_of, trial_record
 
+KINETO = "USDT:2026-11-27 01:20:05 15227:15227 SyncActivityProfilerHandler.cpp:59] profiler_stop"
+
 
 def test_a_sentence_about_several_trials_stands_once(tmp_path: Path) -> None:
     warned = Exit("t", "finished", warnings=(Finding("clock", "warning", "the clocks moved"),))
@@ -53,6 +55,21 @@ def test_why_a_trial_did_not_finish(tmp_path: Path, state: str, stderr: str, rea
     (tmp_path / "stderr.log").write_text(stderr)
     record = trial_record(0, "none", False, 1, state=state, reason="it broke", paths=TrialPaths(tmp_path))
     assert reason_of(record) == reason
+
+
+@pytest.mark.parametrize(
+    ("profiler", "last"),
+    [("torch", "Boom"), ("nsys", KINETO), ("of_another_package", KINETO), (None, KINETO)],
+)
+def test_lines_of_the_profiler_are_not_the_programs_last_words(
+    tmp_path: Path, profiler: str | None, last: str
+) -> None:
+    (tmp_path / "stderr.log").write_text(f"Boom\n{KINETO}\n\n")
+    record = trial_record(0, "t", False, 1, state="failed", reason="it broke", paths=TrialPaths(tmp_path))
+    record = dataclasses.replace(record, profiler=profiler)
+    assert reason_of(record) == f"it broke; it ended with: {last}"
+    (tmp_path / "stderr.log").write_text(f"{KINETO}\n")
+    assert (reason_of(record) == "it broke") == (profiler == "torch")
 
 
 @pytest.mark.parametrize(
