@@ -24,7 +24,14 @@ from pathlib import Path
 from profrun.backends.base import HERE, Lane, PreparedPlan, Request
 from profrun.backends.environ import secret_env
 from profrun.backends.host import probe_host
-from profrun.backends.local_checks import busy_notes, check_machine, choose_gpus, left_out
+from profrun.backends.local_checks import (
+    busy_notes,
+    check_machine,
+    choose_gpus,
+    left_out,
+    newcomers,
+    uses_seen,
+)
 from profrun.backends.tail import trial_lines
 from profrun.contract.command import Command
 from profrun.contract.ends import died_text
@@ -32,6 +39,7 @@ from profrun.contract.paths import TrialPaths
 from profrun.contract.states import Status
 from profrun.errors import UnavailableError
 from profrun.in_job import leftovers, memory_kills
+from profrun.in_job.gpu_use import GpuUse
 from profrun.in_job.proctree import descendants
 from profrun.plans.model import Plan, Trial
 from profrun.store.documents import finalising, read_exit, request_cancel, status_of
@@ -54,10 +62,12 @@ class LocalPlan(PreparedPlan):
     Attributes:
         environ: variables that are set.
         unset: variables that are not handed on.
+        busy: the GPUs that they see and that are in use already, as the user was told.
     """
 
     environ: Mapping[str, str] = field(default_factory=dict)
     unset: tuple[str, ...] = ()
+    busy: tuple[GpuUse, ...] = ()
 
 
 class LocalBackend:
@@ -88,11 +98,14 @@ class LocalBackend:
         chosen = choose_gpus(plan.job, os.environ)
         told = tuple(left_out(plan.job))
         if chosen is None:
-            return LocalPlan(plan, cwd, (*told, *busy_notes(plan.job, os.environ)))
+            uses = tuple(uses_seen(plan.job, os.environ))
+            notes = busy_notes(uses) if plan.job.resources.gpus == "auto" else ()
+            return LocalPlan(plan, cwd, (*told, *notes), busy=uses)
         from profrun.backends.gpu_choice import visible_env
 
         environ, unset = visible_env(chosen, probe_host().vendor)
-        return LocalPlan(chosen.resolved(plan), cwd, (*told, *chosen.notes), environ, unset)
+        uses = tuple(uses_seen(plan.job, {**_without(os.environ, unset), **environ}))
+        return LocalPlan(chosen.resolved(plan), cwd, (*told, *chosen.notes), environ, unset, uses)
 
     def adapt(self, prepared: LocalPlan, trial: Trial, run: Run, command: Command) -> Command:
         """The job sees this machine's paths: nothing changes."""
@@ -117,6 +130,8 @@ class LocalBackend:
 
     def _start(self, prepared: LocalPlan, run: Run, trial_id: str, secret: Mapping[str, str]) -> Handle:
         trial = run.trial(trial_id)
+        environ = {**_without(os.environ, prepared.unset), **prepared.environ}
+        others = newcomers(prepared.busy, uses_seen(prepared.plan.job, environ))
         live = patient_lock(trial.live)
         if live is None:
             raise UnavailableError(
@@ -129,7 +144,7 @@ class LocalBackend:
             with explained(trial.wrapper_log), trial.wrapper_log.open("ab") as log:
                 child = subprocess.Popen(
                     wrapper_argv(run, trial_id),
-                    env={**_without(os.environ, prepared.unset), **prepared.environ, **secret},
+                    env={**environ, **secret},
                     stdin=subprocess.DEVNULL,
                     stdout=log,
                     stderr=log,
@@ -141,7 +156,8 @@ class LocalBackend:
             os.close(live)
         self._children[child.pid] = child
         self._kills[trial.folder] = kills
-        return Handle(self.name, {"pid": child.pid, "host": socket.gethostname()})
+        note = {"note": "; ".join(others)} if others else {}
+        return Handle(self.name, {"pid": child.pid, "host": socket.gethostname(), **note})
 
     def status(self, handles: Mapping[str, Handle], run: Run) -> Mapping[str, Status]:
         """State of each trial: from ``exit.json`` if there is one, else from the lock."""

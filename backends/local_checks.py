@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,6 +14,7 @@ from profrun.jobs.model import Job
 
 if TYPE_CHECKING:
     from profrun.backends.gpu_choice import GpuChoice, GpuSurvey
+    from profrun.in_job.gpu_use import GpuUse
 
 _SIGNS = ("dev/nvidiactl", "dev/kfd", "dev/dxg", "dev/nvhost-gpu", "dev/nvgpu")
 """Device files of GPUs: NVIDIA's and AMD's drivers, WSL's, and two of NVIDIA's embedded boards."""
@@ -64,28 +65,48 @@ def choose_gpus(
     return chosen if facts.gpus else None
 
 
-def busy_notes(
+def uses_seen(
     job: Job, environ: Mapping[str, str], root: Path = Path("/"), found: GpuSurvey | None = None
-) -> list[str]:
-    """GPUs in use that the program sees because ``auto`` leaves the choice to it, a sentence each.
+) -> list[GpuUse]:
+    """The GPUs that the program sees and that are in use now.
 
     Args:
-        environ: the caller's; what the job's own ``env`` lists counts more.
+        environ: what the program is started with; what the job's own ``env`` lists counts more.
         root: where this machine's files are.
         found: who uses the GPUs; None asks.
     """
     facts = probe_host(root, environ)
-    if job.resources.gpus != "auto" or not facts.gpus:
+    if not facts.gpus:
         return []
     from profrun.backends.gpu_choice import seen_by_caller, survey_gpus
 
     survey = found or survey_gpus(facts, root)
     seen = seen_by_caller(survey.uses, facts.vendor, {**environ, **job.env})
+    return [use for use in survey.uses if use.index in seen and not use.free]
+
+
+def busy_notes(uses: Sequence[GpuUse]) -> list[str]:
+    """GPUs in use that the program sees because ``auto`` leaves the choice to it, a sentence each."""
     return [
         f"{use.text()} is in use, and the program sees it: times and memory are not those of a GPU alone; "
         f"with resources.gpus: 1 it gets a free one"
-        for use in survey.uses
-        if use.index in seen and not use.free
+        for use in uses
+    ]
+
+
+def newcomers(before: Sequence[GpuUse], now: Sequence[GpuUse]) -> list[str]:
+    """GPUs whose processes are others than before, a sentence each.
+
+    Args:
+        before: the uses that the user was told of.
+        now: those when a trial starts, of which no process runs any more or yet.
+    """
+    told = {process.pid for use in before for process in use.processes}
+    new = [use for use in now if any(process.pid not in told for process in use.processes)]
+    return [
+        f"{use.text()} is in use by a process that is none of this run: times and memory are not those of a "
+        "GPU alone"
+        for use in new
     ]
 
 

@@ -19,6 +19,7 @@ from profrun.backends.local import LocalBackend, LocalPlan, machine_vendor, wrap
 from profrun.contract.states import Status
 from profrun.errors import UnavailableError
 from profrun.in_job import leftovers
+from profrun.in_job.gpu_use import GpuProcess, GpuUse
 from profrun.plans.model import Plan, Trial
 from profrun.runner.drive import drive
 from profrun.runner.interrupt import Interrupts
@@ -301,3 +302,14 @@ def test_no_trial_begins_before_the_last_ones_program_is_gone(tmp_path: Path) ->
     assert [trial.state for trial in state.trials] == ["lost", "finished"]
     assert "had to be ended" in str(state.trials[0].reason)
     assert sorted(path.read_text() for path in beside.iterdir()) == ["beside ", "beside "]
+
+
+def test_a_process_that_came_to_the_gpu_between_two_trials_is_named(
+    tmp_path: Path, engine: LocalBackend, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run, plan, trial = _run(tmp_path, OBEDIENT)
+    (run.trial(TRIAL).folder / "quick").touch()
+    uses = [GpuUse(0, processes=(GpuProcess(4_000_000),))]
+    monkeypatch.setattr("profrun.backends.local.uses_seen", lambda job, environ: uses)
+    handle = engine.submit(LocalPlan(plan, run.path.parent), [trial], run)[TRIAL]
+    assert handle.data["note"].startswith("GPU 0 (pid 4000000) is in use by a process that is none")

@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 from profrun.backends.gpu_choice import GpuSurvey
-from profrun.backends.local_checks import busy_notes, choose_gpus
+from profrun.backends.local_checks import busy_notes, choose_gpus, newcomers, uses_seen
 from profrun.errors import UnavailableError
-from profrun.in_job.gpu_use import GpuUse
+from profrun.in_job.gpu_use import GpuProcess, GpuUse
 from profrun.jobs.model import Resources
 from tests.backends.plans import one_trial
 
@@ -74,10 +74,17 @@ def test_a_gpu_in_use_that_the_program_sees_is_named(tmp_path: Path) -> None:
     def notes(asked: Any, env: Mapping[str, str] | None = None, **environ: str) -> list[str]:
         plan, *_ = one_trial(tmp_path, 1)
         job = dataclasses.replace(plan.job, env=env or {}, resources=Resources(gpus=asked))
-        return busy_notes(job, environ, tmp_path, busy)
+        return busy_notes(uses_seen(job, environ, tmp_path, busy))
 
     (note,) = notes("auto")
     assert note.startswith("GPU 0 (9.0 GiB in use) is in use, and the program sees it")
     assert notes("auto", CUDA_VISIBLE_DEVICES="1") == []
     assert notes("auto", {"CUDA_VISIBLE_DEVICES": "1"}, CUDA_VISIBLE_DEVICES="0") == []
-    assert notes(1) == [], "the choice says it"
+
+
+def test_only_a_process_that_came_since_is_named_before_a_trial() -> None:
+    before = [GpuUse(0, processes=(GpuProcess(11),)), GpuUse(1, memory_used=9 << 30)]
+    assert newcomers(before, before) == []
+    assert newcomers(before, [GpuUse(0, memory_used=9 << 30)]) == [], "memory without a process"
+    (told,) = newcomers(before, [GpuUse(0, processes=(GpuProcess(11), GpuProcess(12, memory=1 << 30)))])
+    assert told.startswith("GPU 0 (pid 11; pid 12, 1.0 GiB) is in use by a process that is none of this run")

@@ -20,6 +20,8 @@ from typing import Any
 
 import pytest
 
+from profrun.in_job.outcome import PROFILER_DIED
+from profrun.in_job.proctree import descendants
 from profrun.traces.trace import Trace
 from tests.collectors.rocprof.kit import totals, trace_of
 from tests.conftest import ROOT, first, need_tool, shared_data
@@ -268,3 +270,15 @@ def test_submit_from_job_to_summary(tmp_path: Path, roctx: Path) -> None:
     con.close()
     (command,) = _commands(tmp_path)
     assert "--selected-regions" in command
+
+
+def test_a_profiler_that_is_killed_ends_the_trial_and_the_steps_are_kept(tmp_path: Path, roctx: Path) -> None:
+    trial = _trial(tmp_path, STEPS + "import time\ntime.sleep(300)\n", timeout_s=600.0, grace_s=1.0)
+    process = trial.start(_environment(tmp_path, roctx))
+    trial.wait_for("step 5")
+    found = [one for one in descendants(process.pid) if any("rocprofv3" in word for word in one.argv[:2])]
+    os.kill(found[0].pid, signal.SIGKILL)
+    done = trial.finish(process)
+    assert (done.exit["state"], done.exit["code"]) == ("failed", PROFILER_DIED)
+    assert "steps were kept; nothing was recorded" in done.exit["reason"]
+    assert "memory" not in done.exit["reason"]

@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from profrun.backends.docker.leftovers import clear_dead, our_containers
-from profrun.backends.docker.request import LABEL_ROLE, LABEL_RUN, LABEL_TRIAL
+from profrun.backends.docker.leftovers import clear_dead, end_running, our_containers
+from profrun.backends.docker.request import LABEL_PATH, LABEL_ROLE, LABEL_RUN, LABEL_TRIAL
 from tests.real.docker.conftest import Cli, containers_of, until
 
 pytestmark = pytest.mark.docker
@@ -136,6 +136,39 @@ def test_a_container_killed_from_outside_is_lost_not_finished(cli: Cli, engine: 
     (ended,) = [event for event in events if event["event"] == "finished"]
     assert ended["state"] == "lost"
     assert "exit code 137" in ended["reason"]
+
+
+def test_the_program_ends_with_a_wrapper_that_is_killed(cli: Cli, engine: Any, cuda: str) -> None:
+    """The container ends with the wrapper; the next trial begins after that."""
+    running = start(cli, repeats=2)
+    (container,) = containers_of(engine, cli.folder)
+    rows = engine.api.top(container["Id"], ps_args="-eo pid,ppid,args")["Processes"]
+    wrappers = {int(pid): int(parent) for pid, parent, line in rows if "run.py" in line}
+    programs = [int(pid) for pid, _, line in rows if line.endswith("python waits.py")]
+    assert programs
+    (wrapper,) = [pid for pid, parent in wrappers.items() if parent not in wrappers]
+    os.kill(wrapper, signal.SIGKILL)
+    until(lambda: len(logs(cli)) == 2 and "began" in logs(cli)[1].read_text(), "the second trial")
+    assert not any(Path(f"/proc/{pid}").exists() for pid in programs)
+    cli.write("go", "")
+    code, _ = finish(running)
+    assert code == 1
+    assert states(cli.only_run()) == ["finished"]
+    assert containers_of(engine, cli.folder) == []
+
+
+def test_a_container_that_is_left_running_is_ended_before_the_next_trial(
+    cli: Cli, engine: Any, cuda: str
+) -> None:
+    """It is one of a trial that is over for profrun."""
+    running = start(cli)
+    os.killpg(running.pid, signal.SIGKILL)
+    finish(running)
+    (container,) = containers_of(engine, cli.folder)
+    folder = container["Labels"][LABEL_PATH]
+    assert end_running(engine, ["/elsewhere"]) == []
+    assert [item.path for item in end_running(engine, [folder])] == [folder]
+    assert containers_of(engine, cli.folder) == []
 
 
 def test_docker_stop_by_hand_is_a_good_end_too(cli: Cli, engine: Any, cuda: str) -> None:

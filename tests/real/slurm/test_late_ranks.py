@@ -73,6 +73,26 @@ def test_a_rank_that_was_killed_fails_the_trial_and_is_named(desk: Desk) -> None
     assert desk.cluster.run("squeue", "-h") == ""
 
 
+def test_the_program_of_a_rank_ends_with_its_wrapper(desk: Desk) -> None:
+    """Only the wrapper is killed, as the out-of-memory killer may do it."""
+    desk.write("late.py", "import signal\nsignal.signal(signal.SIGTERM, signal.SIG_IGN)\n" + LATE)
+    desk.write("job.yaml", spec("python3 late.py 1 500", f"collectors: [none]\n{TWO_NODES}"))
+    process = desk.start("submit", "job.yaml", "--backend", "slurm", "--json")
+    wait_for(desk.folder / "began1")
+    programs = [pid for pid in pids(desk.cluster, "n2") if "late.py" in words(pid)]
+    assert programs
+    wrappers = [
+        pid for pid in pids(desk.cluster, "n2") if any(word.endswith("run.py") for word in words(pid))
+    ]
+    (wrapper,) = [pid for pid in wrappers if parent(pid) not in wrappers]
+    kill([wrapper])
+    wait_for(lambda: not set(programs) & set(pids(desk.cluster, "n2")))
+    out, err = process.communicate(timeout=400)
+    assert ends(json.loads(out)) == [
+        ("failed", "rank 1 never said how it ended: it was killed, or its node is gone")
+    ], err
+
+
 def test_cancel_ends_a_trial_that_waits_for_a_rank(desk: Desk) -> None:
     desk.write("late.py", LATE)
     desk.write("job.yaml", spec("python3 late.py 1 500", f"collectors: [none]\n{TWO_NODES}"))
@@ -140,6 +160,18 @@ def pids(cluster: Cluster, node: str) -> list[int]:
             if wanted <= around:
                 found.append(int(folder.name))
     return found
+
+
+def words(pid: int) -> list[str]:
+    """The command line of a process; empty when it is gone."""
+    with suppress(OSError):
+        return Path(f"/proc/{pid}/cmdline").read_text(errors="replace").split("\0")[:-1]
+    return []
+
+
+def parent(pid: int) -> int:
+    """The parent of a process that runs."""
+    return int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
 
 
 def kill(processes: list[int]) -> None:
