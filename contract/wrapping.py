@@ -110,6 +110,8 @@ class Wrapped:
         finalise_s: how long the tool may need to write after the app ended, seconds.
         export: commands to run afterwards in the job, e.g. nsys export; '{file}' stands for each report.
         expected: globs, relative to ``out``, of what must be there afterwards.
+        named_last: globs, relative to ``out``, of files that get these names only when the tool ends by
+            itself: where one is there it did so, also before the program.
         passes: further argvs to run one after another (rocprofv3 --pmc groups), else empty.
         limits: when the wrapper ends the recording from outside; None where the tool itself does, or nothing.
         notes: what was degraded or chosen, in words.
@@ -122,6 +124,7 @@ class Wrapped:
     finalise_s: float = 30.0
     export: tuple[tuple[str, ...], ...] = ()
     expected: tuple[str, ...] = ()
+    named_last: tuple[str, ...] = ()
     passes: tuple[tuple[str, ...], ...] = ()
     limits: Limits | None = None
     notes: list[str] = field(default_factory=list)

@@ -52,6 +52,7 @@ class Watch:
         finalise: float,
         on_app_end: Callable[[], None] | None,
         recording: RecordingWatch | None,
+        recorded: Callable[[], bool],
     ) -> None:
         self.owner = owner
         self.recording = recording
@@ -71,7 +72,7 @@ class Watch:
         self.app_end: float | None = None
         self.requests = 0
         self.swept = False
-        self.life = None if tool is None else ToolLife(tool, pid, owner.grace)
+        self.life = None if tool is None else ToolLife(tool, pid, owner.grace, recorded)
 
     def loop(self, outcome: Outcome) -> int:
         """Until the command is gone; returns its wait status."""

@@ -137,6 +137,7 @@ class Execution:
                 on_app_end=lambda: self._phase("finalise"),
                 recording=recording,
                 tool_start=start,
+                recorded=lambda: self._left(*wrapped.expected, *wrapped.named_last),
             )
             if recording is not None and recording.finding is not None:
                 self.result.warnings.append(recording.finding)
@@ -165,10 +166,14 @@ class Execution:
         """What the tool said where it failed before it started the program; None: it may have started it."""
         if start is None or outcome.stopped_by is not None or outcome.error is not None or outcome.seen:
             return None
-        recorded = any(any(self._folder.glob(pattern)) for pattern in wrapped.expected)
+        recorded = self._left(*wrapped.expected)
         if (outcome.code is None and not outcome.hung) or (outcome.code == 0 and recorded):
             return None  # the exit code of 0 alone proves nothing: nsys has ended so without its agent
         return start.failure(self.supervisor.tail)
+
+    def _left(self, *patterns: str) -> bool:
+        """Whether the profiler has left a file with such a name."""
+        return any(any(self._folder.glob(pattern)) for pattern in patterns)
 
     def _add(self, outcome: Outcome) -> None:
         """Count the time of a run."""

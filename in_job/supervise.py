@@ -92,6 +92,7 @@ class Supervisor:
         on_app_end: Callable[[], None] | None = None,
         recording: RecordingWatch | None = None,
         tool_start: ToolStart | None = None,
+        recorded: Callable[[], bool] = lambda: False,
     ) -> Outcome:
         """Run a command to its end.
 
@@ -104,6 +105,7 @@ class Supervisor:
             on_app_end: called when the user's process has ended and the profiler has not.
             recording: ends the profiler's recording when a limit is reached.
             tool_start: notices a profiler that cannot start the program and does not end either.
+            recorded: whether the profiler has written its recording.
         """
         outcome = Outcome(stopped_by=self.pending())
         if outcome.stopped_by:
@@ -116,7 +118,7 @@ class Supervisor:
             outcome.error = start_error(argv, cwd, error, env.get("PATH"))
             return outcome
         watch = Watch(
-            self, child.pid, began, tuple(app or argv), tool, limit, finalise, on_app_end, recording
+            self, child.pid, began, tuple(app or argv), tool, limit, finalise, on_app_end, recording, recorded
         )
         watch.tool_start = tool_start
         watch.overdue = self.overdue if app is not None else None

@@ -13,6 +13,7 @@ from . import proctree
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
+    from typing import Callable
 
 LOOK_S = 0.5
 """Seconds between two looks at what the profiler does."""
@@ -31,19 +32,25 @@ class ToolLife:
         tool: path of the profiler.
         root: pid of the process that was started.
         patience: seconds without work after which a profiler hangs; at least ``LEAST_S`` count.
+        recorded: whether it has written its recording: then it may end before the program, as nsys does
+            when its ``duration`` is over.
 
     Attributes:
         patience: the seconds that count.
     """
 
-    def __init__(self, tool: str, root: int, patience: float) -> None:
+    def __init__(
+        self, tool: str, root: int, patience: float, recorded: Callable[[], bool] = lambda: False
+    ) -> None:
         self._name = os.path.basename(tool)
         self._root = root
+        self._recorded = recorded
         self.patience = max(patience, LEAST_S)
         self._chain: list[tuple[proctree.Process, str]] = []
         self._homes = {os.path.dirname(os.path.realpath(tool))}
         self._processes: frozenset[proctree.Process] = frozenset()
-        self._since = self._next_look = 0.0
+        self._since: float | None = None  # when it was last seen to do something
+        self._next_look = 0.0
         self._work = proctree.Work()
 
     def seen(self, app: proctree.Process) -> None:
@@ -60,6 +67,9 @@ class ToolLife:
         """The name of a part that is gone though the program still runs; None: all are there."""
         for process, name in self._chain:
             if not process.alive():
+                if self._recorded():
+                    self._chain = []
+                    return None
                 return name if app.alive() else None  # asked last: in a usual end the program goes first
         return None
 
@@ -75,13 +85,15 @@ class ToolLife:
         self._next_look = now + LOOK_S
         work = proctree.work(processes)
         busy = (
-            frozenset(processes) != self._processes
+            self._since is None
+            or frozenset(processes) != self._processes
             or work.waits_for_disk
             or work.cpu_s - self._work.cpu_s > _SHARE * max(now - self._since, LOOK_S)
             or work.io_bytes - self._work.io_bytes > _BYTES
         )
         if busy:
             self._processes, self._since, self._work = frozenset(processes), now, work
+        assert self._since is not None
         return now - self._since >= self.patience
 
     def not_its_own(self, processes: Iterable[proctree.Process]) -> list[proctree.Process]:

@@ -78,6 +78,7 @@ def wrap(request: WrapRequest) -> Wrapped:
         finalise_s=120.0,
         export=(export_command(request.tool), ("rm", "-rf", request.out.rstrip("/") + "/nvidia")),
         expected=("*.nsys-rep", "*.sqlite"),
+        named_last=("report*.qdstrm",),  # nsys-report-*.qdstrm while nsys 2024.2.3 writes it
         limits=limits,
         notes=notes,
     )

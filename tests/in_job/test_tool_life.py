@@ -104,6 +104,33 @@ def test_a_part_that_is_killed_ends_the_trial_within_the_grace(tmp_path: Path, n
     assert "memory" not in reason
 
 
+def test_a_profiler_that_has_written_its_recording_may_end_first(tmp_path: Path) -> None:
+    """As nsys does when its `duration` is over."""
+    early = "open(out + '.nsys-rep', 'w').write('whole report')\nsys.exit(0)"
+    env = two_part_nsys(tmp_path, afterwards=early)
+    go = tmp_path / "go"
+    program = python(
+        "import os, time",
+        "print('running', flush=True)",
+        f"while not os.path.exists({str(go)!r}): time.sleep(0.01)",
+        "time.sleep(0.3)",  # some looks of the wrapper
+        "print('to its end', flush=True)",
+    )
+    shell = (
+        tmp_path / "bin" / "nsys"
+    )  # the profiler is not what was started, as behind the script of a package
+    shell.parent.mkdir()
+    shell.write_text(f'#!/bin/sh\n{tmp_path / "nsys"} "$@" | cat\n')
+    shell.chmod(0o755)
+    trial = Trial(tmp_path, program, collector="nsys", grace_s=1.0)
+    process = trial.start(env | {"PROFRUN_NSYS": str(shell)})
+    trial.wait_for("running\n")
+    go.touch()
+    done = trial.finish(process)
+    assert done.log() == "running\nto its end\n"
+    assert done.exit["code"] != PROFILER_DIED, done.exit["reason"]
+
+
 @pytest.mark.thorough
 def test_a_profiler_that_waits_in_vain_is_killed_after_the_grace(tmp_path: Path) -> None:
     env = two_part_nsys(tmp_path, tells=False)
@@ -160,6 +187,13 @@ def test_doing_nothing_for_the_grace_is_hanging_and_work_is_not(
     work = proctree.Work(cpu_s=3.4, io_bytes=1 << 20)  # 0.4 s of 30: it only looks now and then
     assert not life.hangs([sleeper], 224.9)
     assert life.hangs([sleeper], 225.4)
+
+
+def test_the_first_look_tells_nothing() -> None:
+    """All may be gone already, and only not be waited for yet."""
+    life = ToolLife("/opt/nsys", os.getpid(), 5.0)
+    assert not life.hangs([], 1e6)
+    assert not life.hangs([], 1e6 + 4.0)
 
 
 def test_another_process_is_a_sign_of_work(sleeper: proctree.Process) -> None:
