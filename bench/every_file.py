@@ -28,6 +28,8 @@ from pathlib import Path
 
 import profrun
 from profrun import cli
+from profrun.analysis.compare.model import By
+from profrun.errors import InputError
 from profrun.traces.schema import TABLES
 from profrun.traces.views import VIEWS
 
@@ -49,6 +51,8 @@ EVERY_TABLE = " UNION ALL ".join(
     f"SELECT '{name}', count(*) FROM \"{name}\"" for name in (*TABLES, *(view.name for view in VIEWS))
 )
 """The number of rows of every table and view: one question, because each costs an opening of the trace."""
+BY_ALL_ELSE: tuple[By, ...] = ("op", "range", "module", "category", "step")
+"""What else than kernels a comparison can have as its rows."""
 READ = {0}
 REFUSED = {65, 69}
 JUDGED = {0, 1, 2, 65}
@@ -106,10 +110,18 @@ class Walk:
         self.ask(label, READ, "report", trace, "--out", str(self.folder / "report.html"))
         twin = str(self.folder / "twin")
         shutil.copytree(trace, twin)
-        for by in ("kernel", "op", "range", "module", "category", "step"):
-            self.ask(label, JUDGED, "compare", trace, "vs", twin, "--by", by)
+        self.ask(label, JUDGED, "compare", trace, "vs", twin)
+        self.call(label, "comparisons by all else", lambda: _compare_by_all_else(trace, twin))
         shutil.rmtree(twin)
         self.call(label, "critical path", lambda: _critical_paths(trace))
+
+
+def _compare_by_all_else(trace: str, twin: str) -> None:
+    """What ``--by`` chooses, each as ``profrun compare`` prints it. The two traces are opened once."""
+    with profrun.open(trace) as one, profrun.open(twin) as other:
+        for by in BY_ALL_ELSE:
+            with contextlib.suppress(InputError):  # traces without times, as the command above has judged
+                str(profrun.compare(one, other, by=by))
 
 
 def _critical_paths(trace: str) -> None:

@@ -11,9 +11,6 @@ from pathlib import Path
 from typing import Literal
 
 import duckdb
-import pandas
-import polars
-import pyarrow
 import pytest
 
 from profrun import Table
@@ -65,6 +62,8 @@ def test_rows_of_dataclasses() -> None:
 
 
 def test_arrow_holds_every_value_exactly() -> None:
+    import pyarrow
+
     found = Table.of(ROWS).to_arrow()
     assert [str(kind) for kind in found.schema.types[:4]] == ["string", "int64", "double", "bool"]
     assert found.to_pylist() == [dict(zip(COLUMNS, row, strict=True)) for row in CELLS]
@@ -72,6 +71,8 @@ def test_arrow_holds_every_value_exactly() -> None:
 
 
 def test_polars_holds_every_value_exactly() -> None:
+    import polars
+
     found = Table.of(ROWS).to_polars()
     assert found.dtypes[:4] == [polars.String, polars.Int64, polars.Float64, polars.Boolean]
     assert found.rows() == CELLS
@@ -79,6 +80,8 @@ def test_polars_holds_every_value_exactly() -> None:
 
 
 def test_pandas_holds_every_value_exactly() -> None:
+    import pandas
+
     found = Table.of(ROWS).to_pandas()
     assert found["ns"].tolist() == [BIG, pandas.NA]
     assert str(found["ns"].dtype) == "Int64"
@@ -137,6 +140,8 @@ DATABASE = ":memory:test-table"
     ids=["sum", "NULL", "sum of nothing", "too wide", "comment", "semicolon", "empty"],
 )
 def test_answers_of_queries_are_exact(sql: str, values: list[object], kind: str) -> None:
+    import pandas
+
     table = Table.of_query(DATABASE, sql)
     assert [row[0] for row in table.rows()] == values
     assert table.to_arrow()["v"].to_pylist() == values
@@ -168,6 +173,8 @@ def test_a_query_is_one_select_and_nothing_else_runs(sql: str) -> None:
 
 
 def test_a_stream_that_is_not_read_to_its_end_blocks_nothing() -> None:
+    import pyarrow
+
     table = Table.of_query(DATABASE, "SELECT range AS n FROM range(500_000)")
     reader = pyarrow.RecordBatchReader.from_stream(table)
     read = reader.read_next_batch().num_rows
@@ -230,6 +237,8 @@ def test_a_notebook_shows_the_first_rows_and_how_many_there_are() -> None:
 
 
 def test_another_library_reads_a_table(tmp_path: Path) -> None:
+    import polars
+
     polars.DataFrame(Table.of(ROWS)).write_parquet(tmp_path / "t.parquet")
     with duckdb.connect() as connection:
         found = connection.sql(f"SELECT ns FROM '{tmp_path / 't.parquet'}'").fetchall()

@@ -9,7 +9,6 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-import polars
 import pytest
 
 import profrun
@@ -39,6 +38,8 @@ def test_the_diagnosis_is_what_the_command_prints(trace: profrun.Trace, capsys: 
 
 
 def test_a_query_answers_what_the_command_prints(trace: profrun.Trace, capsys: Capture) -> None:
+    import polars
+
     found, printed = trace.query(KINDS), call(capsys, "query", trace.path, KINDS, "--json").json
     assert list(found.columns) == printed["columns"]
     assert [list(row) for row in found.rows()] == printed["rows"]
