@@ -43,6 +43,12 @@ settings.register_profile("thorough", deadline=None, max_examples=1000)
 settings.load_profile("thorough" if THOROUGH else "profrun")
 
 
+@pytest.hookimpl(trylast=True)  # of those that -m chose
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """The longest tests are started first: at the end of a suite the other processes would wait for them."""
+    items.sort(key=lambda item: item.get_closest_marker("long") is None)
+
+
 def unpack(archive: tarfile.TarFile, folder: Path, members: Iterable[tarfile.TarInfo] | None = None) -> None:
     """Unpack an archive, or some of it; with the filter that newer versions of Python ask for."""
     safe: dict[str, Any] = {"filter": "data"} if hasattr(tarfile, "data_filter") else {}

@@ -90,6 +90,7 @@ def test_what_a_page_shows_of_a_recorded_run_is_what_profrun_says_of_it(path: Pa
             assert missing_lines(output.text, done.stdout, exact=True) == [], done.stdout
 
 
+@pytest.mark.long
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize(
     "path",

@@ -106,6 +106,7 @@ def test_a_program_without_steps_finishes_and_says_so(here: Path, capsys: Captur
     assert "hello" in call(capsys, "logs", "last").out
 
 
+@pytest.mark.long
 @pytest.mark.thorough
 def test_variants_of_a_bare_loop_are_recorded_and_compared_by_the_time_of_the_run(
     here: Path, capsys: Capture

@@ -87,6 +87,7 @@ def test_two_ranks_under_torch_make_one_trace(tmp_path: Path, capsys: Capture) -
     assert [list(row.values()) if isinstance(row, dict) else row for row in rows] == [[0], [1]]
 
 
+@pytest.mark.long
 @pytest.mark.thorough
 def test_torchrun_on_two_nodes_is_wrapped_once_per_node(tmp_path: Path, capsys: Capture) -> None:
     """As Kubeflow Trainer starts it: the wrapper counts nodes, torchrun inside counts processes."""

@@ -33,6 +33,7 @@ def test_every_command_on_every_recording(label: str, paths: list[Path], tmp_pat
     assert walk.wrong == []
 
 
+@pytest.mark.long
 @pytest.mark.thorough
 @pytest.mark.parametrize("archive", sorted(RUNS.glob("*.tar.xz")), ids=lambda path: path.name)
 def test_every_command_on_a_run_of_an_earlier_version(archive: Path, tmp_path: Path) -> None:
