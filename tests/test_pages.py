@@ -113,6 +113,7 @@ def test_a_page_can_be_followed_from_its_first_line_to_its_last(path: Path, tmp_
                 assert missing_lines(output.text, done.stdout, exact=False) == [], done.stdout
 
 
+@pytest.mark.thorough
 def test_the_page_about_the_report_names_its_sections_as_they_are(tmp_path: Path) -> None:
     folder = recorded("gan", tmp_path)
     done = bash("profrun report last --out report.html", folder)

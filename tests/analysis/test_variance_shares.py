@@ -88,6 +88,7 @@ def test_the_same_seed_gives_the_same_intervals() -> None:
 RUNS = 40
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "world", first(2, (one for one in WORLDS if one.steps > 12)), ids=lambda one: one.name
 )

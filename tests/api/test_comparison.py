@@ -54,6 +54,7 @@ def test_open_traces_folders_and_words_are_the_same_side(
         profrun.compare(base, b)
 
 
+@pytest.mark.thorough
 def test_points_of_a_run(run: profrun.Run, monkeypatch: pytest.MonkeyPatch, capsys: Capture) -> None:
     found = profrun.compare(run.traces("baseline-none"), run.traces("optimised-none"))
     words = ["last/baseline-none", "vs", "last/optimised-none"]
@@ -75,6 +76,7 @@ def test_a_run_compares_its_points_as_python_does(run: profrun.Run) -> None:
     assert (pair.ratio, pair.ci95, pair.verdict) == (found.ratio, found.ci95, found.verdict)
 
 
+@pytest.mark.thorough
 def test_a_baseline_file_is_a_side(sides: dict[str, list[Path]], tmp_path: Path, capsys: Capture) -> None:
     call(capsys, "baseline", "save", "kept", *sides["baseline"], "--dir", tmp_path)
     by_file = profrun.compare(tmp_path / "kept.json", sides["optimised"], allow=["work"])

@@ -56,6 +56,7 @@ def test_opening_a_trace_loads_neither_numpy_nor_a_backend() -> None:
     assert done.returncode == 0, done.stderr
 
 
+@pytest.mark.thorough
 def test_a_script_that_closes_nothing_ends_in_silence(trace: profrun.Trace) -> None:
     done = subprocess.run(
         [sys.executable, "-W", "error", "-c", SCRIPT, str(trace.path)],

@@ -87,6 +87,7 @@ def test_a_trace_without_anything_has_no_critical_path(tmp_path: Path) -> None:
         assert "calls" in trace.summary().table("kernels").columns
 
 
+@pytest.mark.thorough
 def test_a_trace_tells_why_steps_and_launches_vary(tmp_path: Path, trace: profrun.Trace) -> None:
     clock = wandering(201, 900, 1000)
     make_trace(tmp_path / "t", [], side=World(clock=clock).side()).close()

@@ -10,6 +10,7 @@ from tests.cli.running import Capture, call
 from tests.cli.sides import TRIALS, words_of
 
 
+@pytest.mark.thorough
 def test_a_baseline_stands_for_the_trials_it_was_made_of(
     sides: Path, kept: Path, tmp_path: Path, capsys: Capture
 ) -> None:

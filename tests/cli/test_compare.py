@@ -82,6 +82,7 @@ def test_a_page_of_the_comparison(kept: Path, tmp_path: Path, capsys: Capture) -
     assert (refused.code, "--same-kernels has no --html" in refused.err) == (64, True)
 
 
+@pytest.mark.thorough
 def test_two_whole_runs_compare_none_with_none_and_torch_with_torch(tmp_path: Path, capsys: Capture) -> None:
     spec = "name: t\ncommand: python x.py\ncollectors: [none, torch]\nrepeats: 2\n"
     runs = []

@@ -92,6 +92,7 @@ def test_a_run_that_is_named_twice_goes_once(ended: Run, capsys: Capture) -> Non
     assert (done.code, ended.path.exists()) == (0, False)
 
 
+@pytest.mark.thorough
 def test_a_baseline_outlives_the_run_that_it_was_made_from(
     tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -18,6 +18,7 @@ from tests.cli.running import Capture, call, start
 from tests.conftest import first
 
 
+@pytest.mark.thorough
 @pytest.mark.usefixtures("maybe_a_gpu")
 def test_a_run_lists_what_each_trial_measured(here: Path, capsys: Capture) -> None:
     job = write_job(here, STEPS, "{n}", variants={"a": {"n": 8}, "b": {"n": 9}}, launch_blocking="both")
@@ -269,6 +270,7 @@ def test_a_detached_driver_that_cannot_start_is_said(
     assert "ended with 1: no profrun here; try `profrun resume" in done.err
 
 
+@pytest.mark.thorough
 def test_a_failed_guess_is_said_and_fails_the_run(here: Path, capsys: Capture) -> None:
     guesses = [{"step_ms": 5000}, {"step_ms": 0.001, "variant": "b"}, {"absent": ["aten::mm"]}]
     variants = {"a": {"n": 8}, "b": {"n": 8}}
@@ -485,6 +487,7 @@ def test_paths_count_from_the_folder_of_the_job(
     )
 
 
+@pytest.mark.thorough
 @pytest.mark.usefixtures("no_gpu")
 def test_without_a_gpu_the_twins_are_left_out_and_one_line_says_so(here: Path, capsys: Capture) -> None:
     job = write_job(here, STEPS, launch_blocking="both", repeats=2)

@@ -45,6 +45,7 @@ def wrap(folder: Path, *options: str, script: str = STEPS, ranks: int = 1) -> No
         assert process.returncode == 0, out + err
 
 
+@pytest.mark.thorough
 def test_ranks_become_a_run_that_every_command_takes(tmp_path: Path, capsys: Capture) -> None:
     for variant in ("lr=1", "lr=2"):
         wrap(tmp_path, "-c", "none", "--variant", variant, ranks=2)

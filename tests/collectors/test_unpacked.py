@@ -46,12 +46,12 @@ def rows(trace: Path) -> dict[str, list[tuple[object, ...]]]:
 
 
 def pairs() -> list[tuple[str, str]]:
-    """Every family and every way to pack; each of both comes once among the first."""
+    """Every family and every way to pack; each of both comes once among the first four."""
     first_ones = [(family, NAMES[number % len(NAMES)]) for number, family in enumerate(FAMILIES)]
     return first_ones + [pair for pair in product(FAMILIES, NAMES) if pair not in first_ones]
 
 
-@pytest.mark.parametrize(("family", "how"), first(len(NAMES), pairs()))
+@pytest.mark.parametrize(("family", "how"), first(2, pairs()))
 def test_a_packed_file_gives_the_trace_of_its_content(family: str, how: str, tmp_path: Path) -> None:
     path = shared_data(FAMILIES[family])
     normalize([path], tmp_path / "plain")

@@ -40,6 +40,7 @@ def test_the_default_rate_is_one() -> None:
     assert told.sample == DEFAULT_RATE
 
 
+@pytest.mark.thorough
 def test_gpus_and_host_are_sampled_while_the_program_runs(tmp_path: Path) -> None:
     nvml = library(tmp_path, "nvml")
     script = "import time; t = time.time_ns()\n" + SPIN + "\nprint(t, time.time_ns())"

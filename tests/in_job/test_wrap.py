@@ -122,6 +122,7 @@ def wait_for(path: Path, text: str = "") -> None:
         time.sleep(0.02)
 
 
+@pytest.mark.thorough
 def test_a_second_launch_is_a_repeat_and_other_settings_are_refused(tmp_path: Path) -> None:
     wrap = Wrap(tmp_path)
     for _ in range(2):

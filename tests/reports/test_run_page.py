@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pytest
+
 from profrun.runner.finish import write_findings
 from profrun.runner.report import run_report
 from profrun.store.state import read_state
@@ -45,6 +47,7 @@ def test_the_page_of_a_run(tmp_path: Path) -> None:
     assert cells[7] == " and ".join(map(str, row["trials"]))
 
 
+@pytest.mark.thorough
 def test_the_page_says_which_gpus_each_trial_used(tmp_path: Path) -> None:
     """Two GPUs; the trials used the second, as its uuid in their traces says; the last one left no trace."""
     states = [{"name": "GPU X", "uuid": "GPU-606d"}, {"name": "GPU Y", "uuid": "GPU-6ea3"}]

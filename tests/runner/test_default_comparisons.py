@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from profrun.analysis.compare import ComparedTrial
 from profrun.analysis.compare.compared_trial import StepWork
 from profrun.runner.default_comparisons import Point, compare_pairs, default_pairs, points_of
@@ -42,6 +44,7 @@ def test_timeline_and_counters_on_amd_are_two_points(tmp_path: Path) -> None:
     ]
 
 
+@pytest.mark.thorough
 def test_every_point_is_compared_with_what_it_differs_from_in_one_way(tmp_path: Path) -> None:
     spec = (
         "name: x\ncommand: run {n}\nvariants: {a: {n: 1}, b: {n: 2}}\n"

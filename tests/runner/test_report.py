@@ -28,6 +28,7 @@ def test_a_broken_run_says_what_is_missing(tmp_path: Path) -> None:
     assert len(rows_of(document, "trials")) == len(plan.trials)
 
 
+@pytest.mark.thorough
 def test_traces_share_the_slices_of_a_report(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     run, _ = finished_run(tmp_path)
     whole = parse(run_report(read_state(run)))
@@ -48,6 +49,7 @@ def test_a_run_without_one_trial_started_has_a_report(tmp_path: Path) -> None:
     assert "Not in this run: Overview, Comparisons, Step times" in document.text
 
 
+@pytest.mark.thorough
 def test_each_later_variant_has_a_tab_with_what_changed_from_the_first(tmp_path: Path) -> None:
     run, _ = finished_run(tmp_path)
     document = parse(run_report(read_state(run)))
@@ -63,6 +65,7 @@ def test_each_later_variant_has_a_tab_with_what_changed_from_the_first(tmp_path:
     assert command in [code.text for code in document.every("code")]
 
 
+@pytest.mark.thorough
 def test_what_the_end_of_a_run_read_is_not_read_again(
     tmp_path: Path, opened: list[Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:

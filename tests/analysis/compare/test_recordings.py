@@ -113,6 +113,7 @@ def test_compiled_mlp_fuses_gelu_and_mul_and_keeps_the_gemms(recorded: Recorded)
     assert found.exit_code == 2
 
 
+@pytest.mark.thorough
 def test_three_repeats_prove_what_compiling_does_to_the_gpu(recorded: Recorded) -> None:
     found = compare([recorded(name) for name in REPEATS], [recorded(name) for name in COMPILED])
     _sums_hold(found)
@@ -234,6 +235,7 @@ def test_attention_of_two_vendors_is_one_op(recorded: Recorded) -> None:
 # What is done to a recording on purpose must come out.
 
 
+@pytest.mark.thorough
 def test_five_percent_longer_is_slower(recorded: Recorded) -> None:
     a = [recorded(name) for name in REPEATS]
     b = [changed(name, five_percent_longer) for name in REPEATS]

@@ -325,6 +325,7 @@ IN_STEPS = (
 )
 
 
+@pytest.mark.thorough
 def test_a_profrun_trial_has_in_each_step_what_torch_and_nsys_have(tmp_path: Path) -> None:
     """One program, three profilers, on an H200: the same kernels in the same steps, of the same durations."""
     proton = profiled(tmp_path, "proton-nohook")

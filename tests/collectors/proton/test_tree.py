@@ -54,6 +54,7 @@ def leaves(value: Node) -> list[Node]:
     return [value] if not children else [leaf for child in children for leaf in leaves(child)]
 
 
+@pytest.mark.thorough
 @examples(8, 300)
 @given(st.lists(NODES, min_size=1, max_size=4))
 def test_calls_and_times_are_those_of_the_tree(children: list[Node]) -> None:

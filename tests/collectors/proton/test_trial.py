@@ -47,6 +47,7 @@ def run(tmp_path: Path, **command: object) -> tuple[Trial, list[Path]]:
     )
 
 
+@pytest.mark.thorough
 def test_the_active_steps_are_in_the_trace_with_their_ranges(tmp_path: Path) -> None:
     _, files = run(tmp_path)
     assert [path.suffix for path in files] == [".chrome_trace"]

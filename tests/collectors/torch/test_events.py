@@ -348,6 +348,7 @@ def test_the_trace_is_the_same_without_the_parser(
     assert dict(tables(tmp_path / "with")) == dict(tables(tmp_path / "without"))
 
 
+@pytest.mark.thorough
 def test_many_small_pieces_make_the_same_trace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = shared_data("h200/torch/train.json.gz")
     normalize([path], tmp_path / "one")

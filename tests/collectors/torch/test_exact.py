@@ -93,6 +93,7 @@ def test_every_event_is_there_to_the_nanosecond(name: str, tmp_path: Path) -> No
     check_file(shared_data(name), tmp_path / "trace")
 
 
+@pytest.mark.thorough
 def test_eight_ranks_of_one_job_become_one_trace(tmp_path: Path) -> None:
     with tarfile.open(shared_data("nvidia/param/dlrm_kineto.tar.gz")) as archive:
         unpack(archive, tmp_path)

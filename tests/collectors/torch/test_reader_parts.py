@@ -184,6 +184,7 @@ def test_the_parts_of_files() -> None:
     assert (found.split, found.ignored) == ({2: [0, 6]}, 0)
 
 
+@pytest.mark.thorough
 def test_a_real_merge_of_four_ranks(tmp_path: Path, way: str) -> None:
     """Made by a public tool: the rank on each event, and process ids of its own."""
     path = SHARED / "hostile/merged_all_events.json.gz"
