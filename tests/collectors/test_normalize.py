@@ -195,9 +195,8 @@ EACH = [
         whole,
         *REPAIRS[number],
         id=f"{name}-{number}",
-        marks=()
-        if number % 3 == layout and number % 2
-        else pytest.mark.thorough,  # half of them in one layout each by default
+        # By default half of them, each in one layout.
+        marks=() if number % 3 == layout and number % 2 else pytest.mark.thorough,
     )
     for layout, (name, whole) in enumerate({"pretty": PRETTY, "single": SINGLE, "native": NATIVE}.items())
     for number in range(len(REPAIRS))

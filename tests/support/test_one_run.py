@@ -14,6 +14,8 @@ from tests.conftest import ROOT, unpack
 from tests.reports.documents import Node, parse, rows_of
 from tests.support.one_run import as_one_run
 
+pytestmark = pytest.mark.thorough  # four more readings of one run: the rooms have tests of their own
+
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
