@@ -40,13 +40,19 @@ class CompiledParser(BuildHookInterface[Any]):
         shutil.rmtree(getattr(self, "_folder", ""), ignore_errors=True)
 
     def _compile(self, target: Path) -> bool:
-        compiler = os.environ.get("CC") or next(filter(shutil.which, ("cc", "gcc", "clang")), None)
-        if compiler is None:
+        words = os.environ.get("CC", "").split()
+        if words and shutil.which(words[0]) is None:
+            self.app.display_warning(
+                f"the compiler that CC names is not there: {words[0]}; looking for another"
+            )
+            words = []
+        words = words or [name for name in ("cc", "gcc", "clang") if shutil.which(name)][:1]
+        if not words:
             self.app.display_warning("no C compiler: traces of torch.profiler will be read without events.c")
             target.unlink(missing_ok=True)  # one of another version would be worse than none
             return False
         command = [
-            *compiler.split(),
+            *words,
             "-O3",
             "-shared",
             "-fPIC",
@@ -54,8 +60,12 @@ class CompiledParser(BuildHookInterface[Any]):
             str(target),
             str(Path(self.root) / SOURCE),
         ]
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
-        if done.returncode:
-            self.app.display_warning(f"events.c was not compiled: {done.stderr.strip()[-500:]}")
+        try:
+            done = subprocess.run(command, capture_output=True, text=True, errors="replace", check=False)
+            problem = done.stderr.strip()[-500:] if done.returncode else None
+        except OSError as error:  # it cannot be started: a script without its first line, another machine's
+            problem = str(error)
+        if problem is not None:
+            self.app.display_warning(f"events.c was not compiled: {problem}")
             target.unlink(missing_ok=True)
-        return done.returncode == 0
+        return problem is None

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import os
-import pwd
 import re
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -124,6 +124,10 @@ def probe_host(
 
 def _caller(environ: Mapping[str, str]) -> tuple[int, int, str]:
     """User id, group id and name of whom files shall belong to: under sudo the user who called it."""
+    if sys.platform == "win32":
+        return 0, 0, "USER"
+    import pwd
+
     uid, gid = os.getuid(), os.getgid()
     if uid == 0 and environ.get("SUDO_UID", "").isdigit() and environ.get("SUDO_GID", "").isdigit():
         uid, gid = int(environ["SUDO_UID"]), int(environ["SUDO_GID"])

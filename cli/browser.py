@@ -21,7 +21,7 @@ def can_show() -> bool:
         return True
     if seen("SSH_CONNECTION") or seen("SSH_TTY"):
         return False
-    return sys.platform == "darwin" or bool(seen("DISPLAY") or seen("WAYLAND_DISPLAY"))
+    return sys.platform in ("darwin", "win32") or bool(seen("DISPLAY") or seen("WAYLAND_DISPLAY"))
 
 
 def show(address: str, fix: str) -> None:
@@ -62,7 +62,10 @@ def copy_hint(path: Path) -> str:
 
     try:
         user = getpass.getuser()
-    except (KeyError, OSError):  # a container may run as a user without a name
-        user = str(os.getuid())
+    except (ImportError, KeyError, OSError):  # a container may run as a user without a name
+        if sys.platform == "win32":
+            user = "USER"
+        else:
+            user = str(os.getuid())
     source = shlex.quote(f"{user}@{socket.gethostname()}:{path.absolute()}")
     return f"No browser can be shown here. Copy the file to your own machine:\n  scp {source} ."

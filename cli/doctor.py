@@ -68,6 +68,9 @@ def command(
     json_: JsonOption = False,
 ) -> None:
     """Check which profilers work here, and how to fix those that do not."""
+    from profrun.runner.linux import need_linux
+
+    need_linux("checking which profilers work")
     if backend in ("slurm", "kubernetes"):
         first = image[0] if image else None
         _cluster(backend, runs_root(runs), collectors or (), partition, profile, first, gpus, json_=json_)

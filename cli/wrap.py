@@ -150,6 +150,9 @@ def command(
     for option, values in (("--set", set_), ("--variant", variant), ("--secret", secret)):
         for value in values or ():
             words += [option, value]
+    from profrun.runner.linux import need_linux
+
+    need_linux("running a command")
     if dry_run:
         from profrun.in_job.wrap import main
 

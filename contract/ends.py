@@ -5,7 +5,6 @@ Programs decide by ``exit.json``: ``signal``, ``stopped_by`` and ``code``.
 
 from __future__ import annotations
 
-import signal as signals
 from typing import Literal
 
 MemoryKill = Literal["group", "machine", "none", "unknown"]
@@ -22,18 +21,22 @@ _KILLED: dict[MemoryKill, str] = {
     "unknown": "was killed: by `kill -9`, by a batch system, or by the kernel for want of memory (see "
     "dmesg, or the container's limit)",
 }
+_SIGKILL = 9
 _DEATHS: dict[int, str] = {
-    signals.SIGSEGV: "crashed with a segmentation fault: native code (C++, CUDA) used invalid memory",
-    signals.SIGABRT: "aborted itself: a check in native code failed (often in C++ or NCCL)",
-    signals.SIGBUS: "crashed with a bus error: shared memory (/dev/shm) or the disk may be full",
-    signals.SIGFPE: "crashed with an arithmetic error in native code",
-    signals.SIGILL: "crashed: it has instructions that this CPU does not support (built for another CPU?)",
-    signals.SIGTERM: "was ended by another program (a batch system, a service manager or `kill`)",
-    signals.SIGINT: "was ended by Ctrl-C or by another program",
-    signals.SIGHUP: "ended because its terminal was closed",
-    signals.SIGPIPE: "ended because nobody read its output any more",
+    11: "crashed with a segmentation fault: native code (C++, CUDA) used invalid memory",
+    6: "aborted itself: a check in native code failed (often in C++ or NCCL)",
+    7: "crashed with a bus error: shared memory (/dev/shm) or the disk may be full",
+    8: "crashed with an arithmetic error in native code",
+    4: "crashed: it has instructions that this CPU does not support (built for another CPU?)",
+    15: "was ended by another program (a batch system, a service manager or `kill`)",
+    2: "was ended by Ctrl-C or by another program",
+    1: "ended because its terminal was closed",
+    13: "ended because nobody read its output any more",
 }
-"""Signal that a program died of -> what happened, as the end of a sentence about the program."""
+"""Signal that a program died of -> what happened, as the end of a sentence about the program.
+
+The numbers are Linux's, where every trial ran: the system that reads them now may have others or none.
+"""
 
 
 def died_text(number: int, memory: MemoryKill = "unknown") -> str:
@@ -43,7 +46,7 @@ def died_text(number: int, memory: MemoryKill = "unknown") -> str:
         number: of the signal.
         memory: what the kernel says of kills for want of memory meanwhile.
     """
-    if number == signals.SIGKILL:
+    if number == _SIGKILL:
         return _KILLED[memory]
     return _DEATHS.get(number, f"was ended by signal {number}")
 

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import os
 import re
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -88,6 +89,8 @@ class Machine:
             )
         if os.access(kfd, os.R_OK | os.W_OK):
             return None
+        if sys.platform == "win32":
+            return None  # /dev/kfd is Linux's
         group = kfd.stat().st_gid
         return Finding(
             "amd-device-denied",

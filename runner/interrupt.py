@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import signal
+import sys
 import threading
 from types import FrameType, TracebackType
 
-SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-"""A terminal's Ctrl-C, a scheduler's or service manager's wish, a terminal that was closed."""
+SIGNALS = [signal.SIGINT, signal.SIGTERM]
+"""A terminal's Ctrl-C, a scheduler's or service manager's wish, and on Linux a terminal that was closed."""
+if sys.platform != "win32":
+    SIGNALS.append(signal.SIGHUP)
 
 
 class Interrupts:

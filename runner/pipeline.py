@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from profrun.backends.base import Backend, PreparedPlan, load
 from profrun.plans.model import Plan
+from profrun.runner.linux import need_linux
 from profrun.runner.planning import plan_job, plan_of, vendor_seen
 from profrun.store.runs import Run, create
 
@@ -62,7 +63,9 @@ def plan(
 
     Raises:
         UsageError: the spec or an override is wrong; names file, line, column and the nearest valid value.
+        UnavailableError: this is not Linux.
     """
+    need_linux("running a job")
     return plan_job(spec, overrides, only=only, vendor=vendor_seen(backend))
 
 
@@ -118,7 +121,9 @@ def reopen(run: Run) -> PreparedRun:
 
     Raises:
         InputError: it was never planned to the end, or this profrun plans it differently.
+        UnavailableError: this is not Linux.
     """
+    need_linux("carrying on a run")
     from profrun.store.state import read_state
 
     state = read_state(run)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -194,7 +195,10 @@ def disk_bytes(paths: Sequence[Path]) -> int:
             links[inode] = links.get(inode, 0) + 1
             if links[inode] < about.st_nlink:
                 continue
-        total += about.st_blocks * BLOCK
+        if sys.platform == "win32":
+            total += about.st_size  # blocks are not told there
+        else:
+            total += about.st_blocks * BLOCK
     return total
 
 

@@ -90,7 +90,7 @@ class EventLog:
 def _torn(fd: int) -> bool:
     """Whether the file ends in the middle of a line."""
     size = os.fstat(fd).st_size
-    return size > 0 and os.pread(fd, 1, size - 1) != b"\n"
+    return size > 0 and os.lseek(fd, -1, os.SEEK_END) >= 0 and os.read(fd, 1) != b"\n"
 
 
 def read_events(path: Path) -> Events:

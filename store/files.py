@@ -10,6 +10,7 @@ import errno
 import json
 import os
 import re
+import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -99,7 +100,8 @@ def _replace(path: Path, data: bytes, *, durable: bool) -> None:
     try:
         try:
             write_all(fd, data, durable=durable)
-            os.fchmod(fd, 0o666 & ~_umask())
+            if sys.platform != "win32":  # there a file has the rights of its folder
+                os.fchmod(fd, 0o666 & ~_umask())
         finally:
             os.close(fd)
         Path(name).replace(path)

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import contextlib
 import errno
-import fcntl
 import json
 import os
 import socket
+import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -20,6 +20,9 @@ from typing import Any
 
 from profrun.errors import UnavailableError, UsageError
 from profrun.store.files import explained
+
+with contextlib.suppress(ImportError):  # Windows has none
+    import fcntl
 
 _HELD = frozenset({errno.EWOULDBLOCK, errno.EAGAIN, errno.EACCES})
 
@@ -31,8 +34,14 @@ def try_lock(path: Path) -> int | None:
     keeps the lock alive.
 
     Raises:
-        UnavailableError: the file cannot be made, or the filesystem has no locks.
+        UnavailableError: the file cannot be made, or the filesystem or the system has no locks.
     """
+    if sys.platform == "win32":
+        raise UnavailableError(
+            f"{path} cannot be locked",
+            why="profrun starts, ends and removes runs on Linux only; on Windows it reads them",
+            fix="do it on the machine where the run is",
+        )
     with explained(path):
         fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
     try:
@@ -61,7 +70,9 @@ def patient_lock(path: Path, tries: int = 5, pause_s: float = 0.02) -> int | Non
 
 
 def is_held(path: Path) -> bool:
-    """Whether a process holds this lock now; False when the file is not there."""
+    """Whether a process holds this lock now; False when the file is not there, and on Windows."""
+    if sys.platform == "win32":
+        return False  # nobody drives a run there
     try:
         fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     except OSError:
@@ -88,7 +99,8 @@ def sign(fd: int, **more: Any) -> None:
     """Write who holds the lock, for people."""
     text = json.dumps({"host": socket.gethostname(), "pid": os.getpid(), **more}) + "\n"
     os.ftruncate(fd, 0)
-    os.pwrite(fd, text.encode(), 0)
+    os.lseek(fd, 0, os.SEEK_SET)
+    os.write(fd, text.encode())
 
 
 @contextlib.contextmanager

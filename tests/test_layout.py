@@ -89,13 +89,36 @@ def test_the_wheel_holds_the_compiled_parser_and_says_for_which_platform(wheel: 
     assert not wheel.name.endswith("-any.whl")
 
 
-def test_without_a_compiler_the_wheel_is_pure_python(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    "text", ["#!/bin/sh\nexit 1\n", "#!/no/such/program\n"], ids=["fails", "cannot start"]
+)
+def test_with_a_compiler_that_does_not_work_the_wheel_is_pure_python(
+    text: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     from hatchling.builders.wheel import WheelBuilder
 
-    monkeypatch.setenv("CC", "false")  # a compiler that fails, as one without headers does
+    compiler = tmp_path / "compiler"
+    compiler.write_text(text)
+    compiler.chmod(0o755)
+    monkeypatch.setenv("CC", f"{compiler} -std=c11")  # as without headers, and as from another machine
     (built,) = WheelBuilder(str(ROOT)).build(directory=str(tmp_path), versions=["standard"])
     assert built.endswith("-py3-none-any.whl")
     assert not any(name.endswith(".so") for name in zipfile.ZipFile(built).namelist())
+
+
+@pytest.mark.parametrize(("cc", "suffix"), [(True, ""), (False, "-py3-none-any.whl")])
+def test_a_compiler_that_is_not_there_does_not_stop_the_build(
+    cc: bool, suffix: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from hatchling.builders.wheel import WheelBuilder
+
+    monkeypatch.setenv("CC", "/no/such/compiler -std=c11")
+    if not cc:
+        monkeypatch.setenv("PATH", str(tmp_path))
+    (built,) = WheelBuilder(str(ROOT)).build(directory=str(tmp_path), versions=["standard"])
+    held = zipfile.ZipFile(built).namelist()
+    assert built.endswith(suffix)
+    assert any(name.endswith("/_events.so") for name in held) is (cc and shutil.which("cc") is not None)
 
 
 def test_the_wheel_works_unpacked_in_a_place_of_its_own(wheel: Path, tmp_path: Path) -> None:

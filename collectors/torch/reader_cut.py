@@ -13,6 +13,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import sys
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -149,7 +150,7 @@ class EventFile:
         start = self._first
         while (end := start + BLOCK) < os.fstat(fd).st_size:
             for window in (min(BLOCK, 1 << 14), min(BLOCK, 1 << 19), BLOCK):
-                tail = os.pread(fd, window, end - window)
+                tail = self._at(end - window, window)
                 cut = self._end.last(tail)
                 if cut:
                     break
@@ -158,7 +159,7 @@ class EventFile:
             stop = end - window + cut
             yield (Range(start, stop - start),)
             start = stop
-            while between := len(peek := os.pread(fd, 256, start)) - len(peek.lstrip(_BETWEEN)):
+            while between := len(peek := self._at(start, 256)) - len(peek.lstrip(_BETWEEN)):
                 start += between
             self.blocks.done = start
         if start > self._first:
@@ -168,7 +169,7 @@ class EventFile:
     def load(self, piece: Piece, buffer: mmap) -> int | None:
         """Put a piece into a buffer, a NUL behind it; its length, or None when it does not fit."""
         lengths = [part.length if isinstance(part, Range) else len(part) for part in piece]
-        if sum(lengths) >= len(buffer) or not hasattr(os, "preadv"):
+        if sys.platform == "win32" or sum(lengths) >= len(buffer) or not hasattr(os, "preadv"):
             return None
         at = 0
         for part, length in zip(piece, lengths, strict=True):
@@ -189,8 +190,16 @@ class EventFile:
         """
         return b"".join(self._range(part) if isinstance(part, Range) else part for part in piece)
 
+    def _at(self, start: int, length: int) -> bytes:
+        """Bytes of the plain file. Its position stays: several threads read it."""
+        if sys.platform == "win32":  # there is no pread
+            with self.path.open("rb") as again:
+                again.seek(start)
+                return again.read(length)
+        return os.pread(self.blocks.file.fileno(), length, start)
+
     def _range(self, part: Range) -> bytes:
-        data = os.pread(self.blocks.file.fileno(), part.length, part.start)
+        data = self._at(part.start, part.length)
         if len(data) < part.length:
             raise InputError(f"{self.path} became shorter while it was read", fix="wait until it is whole")
         return data

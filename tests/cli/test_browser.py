@@ -48,6 +48,15 @@ def test_a_browser_is_started_only_where_it_is_seen(
     assert (said is None) is starts
 
 
+@pytest.mark.parametrize("system", ["darwin", "win32"])
+def test_where_there_is_always_a_display_a_browser_is_started(
+    system: str, shown: list[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr("sys.platform", system)
+    assert browser.show_file(tmp_path / "a.html") is None
+    assert len(shown) == 1
+
+
 def test_the_hint_is_one_command(shown: list[str], tmp_path: Path) -> None:
     said = browser.show_file(tmp_path / "it's.html")
     assert said is not None

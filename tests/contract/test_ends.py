@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import importlib
 import re
 import signal
+import sys
 from typing import get_args
 
 import pytest
@@ -32,6 +34,14 @@ def test_want_of_memory_is_said_only_where_the_kernel_counted_it(memory: MemoryK
     assert ("ran out of memory" in said) == (memory in ("group", "machine"))
     assert ("`kill -9`" in said) == (memory in ("none", "unknown"))
     assert died_text(signal.SIGSEGV, memory) == died_text(signal.SIGSEGV)
+
+
+def test_the_numbers_are_those_of_linux_on_every_system(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("SIGKILL", "SIGBUS", "SIGHUP", "SIGPIPE"):  # Windows has none of them
+        monkeypatch.delattr(signal, name)
+    monkeypatch.delitem(sys.modules, "profrun.contract.ends")
+    ends = importlib.import_module("profrun.contract.ends")
+    assert "ran out of memory" in ends.died_text(9, "group")
 
 
 @pytest.mark.parametrize("number", sorted(signal.valid_signals()))

@@ -56,6 +56,28 @@ def test_many_pieces_give_the_same_trace(
     assert rows(path, tmp_path / "pieces") == whole
 
 
+def test_a_system_without_reading_at_a_place_gives_the_same_pieces(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Windows has no pread."""
+    path = tmp_path / "a.json"
+    path.write_bytes(NATIVE)
+    monkeypatch.setattr(reader_cut, "BLOCK", 1000)
+    monkeypatch.setattr(reader_cut, "HEAD", 1000)
+    found = []
+    for system in ("linux", "win32"):
+        monkeypatch.setattr("sys.platform", system)
+        if system == "win32":
+            monkeypatch.delattr("os.pread")
+            monkeypatch.delattr("os.preadv")
+        file = reader_cut.EventFile(path, False)
+        file.open()
+        found.append([file.text(piece) for piece in file.pieces()])
+        file.blocks.close()
+    assert len(found[0]) > 1
+    assert found[0] == found[1]
+
+
 @pytest.mark.parametrize(
     "trap",
     first(
