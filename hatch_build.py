@@ -43,7 +43,7 @@ class CompiledParser(BuildHookInterface[Any]):
         words = os.environ.get("CC", "").split()
         if words and shutil.which(words[0]) is None:
             self.app.display_warning(
-                f"the compiler that CC names is not there: {words[0]}; looking for another"
+                f"CC names a compiler that is not there ({words[0]}); looking for another"
             )
             words = []
         words = words or [name for name in ("cc", "gcc", "clang") if shutil.which(name)][:1]
