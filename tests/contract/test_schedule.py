@@ -5,10 +5,14 @@ from __future__ import annotations
 import pytest
 
 from profrun.contract.schedule import Schedule
+from tests.conftest import missing
 
 
 def test_steps_are_counted_as_torch_does() -> None:
-    from torch.profiler import ProfilerAction, schedule
+    try:
+        from torch.profiler import ProfilerAction, schedule
+    except ImportError:
+        missing("torch")
 
     ours = {
         "wait": {ProfilerAction.NONE},
