@@ -20,8 +20,6 @@ GROUPS = PROJECT["dependency-groups"]
 PYTHONS = ("3.10", "3.11", "3.12", "3.13", "3.14")
 HASHES = r"(?P<hashes>(?:    --hash=sha256:[0-9a-f]{64}(?: \\)?\n?)+)"
 ENTRY = re.compile(r"^(?P<pin>[^\s#-][^\\\n]*?) \\\n" + HASHES, re.M)
-    r"^(?P<pin>[^\s#-][^\\\n]*?) \\\n(?P<hashes>(?:    --hash=sha256:[0-9a-f]{64}(?: \\)?\n?)+)", re.M
-)
 
 
 def asked(group: str) -> list[Requirement]:
