@@ -34,7 +34,7 @@ from profrun.in_job.proctree import descendants
 from profrun.plans.model import Plan, Trial
 from profrun.store.documents import finalising, read_exit, request_cancel, status_of
 from profrun.store.events import Handle
-from profrun.store.files import explained, last_line
+from profrun.store.files import appending, explained, last_line
 from profrun.store.lock import is_held, patient_lock, sign
 from profrun.store.runs import Run
 
@@ -122,7 +122,7 @@ class LocalBackend:
                 fix=f"end it with `profrun cancel {run.name}`",
             )
         try:
-            with explained(trial.wrapper_log), trial.wrapper_log.open("ab") as log:
+            with explained(trial.wrapper_log), appending(trial.wrapper_log) as log:
                 child = subprocess.Popen(
                     wrapper_argv(run, trial_id),
                     env={**_without(os.environ, prepared.unset), **prepared.environ, **secret},
@@ -153,22 +153,27 @@ class LocalBackend:
             return finalising(trial) or Status("running")
         return Status("lost", self._why_lost(handle, trial))
 
+    def _child(self, handle: Handle) -> subprocess.Popen[bytes] | None:
+        """The wrapper, where this process has started it."""
+        pid = handle.data.get("pid")
+        return self._children.get(pid) if isinstance(pid, int) else None
+
     def _alive(self, handle: Handle, trial: TrialPaths) -> bool:
-        child = self._children.get(int(handle.data.get("pid", -1)))
+        child = self._child(handle)
         if child is not None:
             return child.poll() is None  # also reaps it
         return is_held(trial.live)
 
     def _reap(self, handle: Handle) -> None:
         """Wait until the wrapper has ended, so that the next trial has the machine for itself."""
-        child = self._children.get(int(handle.data.get("pid", -1)))
+        child = self._child(handle)
         if child is not None:
             with contextlib.suppress(subprocess.TimeoutExpired):
                 child.wait(_LEAVE_WAIT_S)
 
     def _why_lost(self, handle: Handle, trial: TrialPaths) -> str:
         """Why a trial without ``exit.json`` may have ended."""
-        child = self._children.get(int(handle.data.get("pid", -1)))
+        child = self._child(handle)
         code = child.returncode if child is not None else None
         how = f"it {died_text(-code)}" if code is not None and code < 0 else f"exit code {code}"
         text = "the wrapper ended without saying how" + (f" ({how})" if code is not None else "")
@@ -217,9 +222,12 @@ class LocalBackend:
         A profrun that was killed between starting the process and writing its handle left no number: then
         the process is looked for by its command line (Linux).
         """
-        if handle.data.get("pid"):
-            return int(handle.data["pid"]) if handle.data.get("host") == socket.gethostname() else None
-        return _find_wrapper(trial)
+        pid = handle.data.get("pid")
+        if not pid:
+            return _find_wrapper(trial)
+        if not isinstance(pid, int) or handle.data.get("host") != socket.gethostname():
+            return None
+        return pid if pid in self._children or _is_wrapper(pid, trial) else None
 
 
 def machine_vendor(root: Path = Path("/")) -> str:
@@ -267,11 +275,20 @@ def _groups_below(pid: int) -> set[int]:
 
 
 def _find_wrapper(trial: TrialPaths) -> int | None:
-    """The process whose last argument is this trial's folder."""
-    wanted = os.fsencode(trial.folder)
-    for entry in Path("/proc").glob("[0-9]*/cmdline"):
-        with contextlib.suppress(OSError):
-            parts = entry.read_bytes().rstrip(b"\0").split(b"\0")
-            if len(parts) > 2 and parts[-1] == wanted and parts[-2].endswith(b"run.py"):
-                return int(entry.parent.name)
+    """The process that is this trial's wrapper."""
+    for entry in Path("/proc").glob("[0-9]*"):
+        if _is_wrapper(int(entry.name), trial):
+            return int(entry.name)
     return None
+
+
+def _is_wrapper(pid: int, trial: TrialPaths) -> bool:
+    """Whether a process is this trial's wrapper, by its command line: its last argument is the trial's
+    folder. A number in a file alone proves nothing: the process may have ended, and another one has it now.
+    """
+    if not Path("/proc/self/cmdline").exists():  # not Linux: the trial's lock has told that it lives
+        return True
+    with contextlib.suppress(OSError):
+        parts = Path(f"/proc/{pid}/cmdline").read_bytes().rstrip(b"\0").split(b"\0")
+        return len(parts) > 2 and parts[-1] == os.fsencode(trial.folder) and parts[-2].endswith(b"run.py")
+    return False

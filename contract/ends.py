@@ -5,7 +5,13 @@ Programs decide by ``exit.json``: ``signal``, ``stopped_by`` and ``code``.
 
 from __future__ import annotations
 
+import errno
 import signal as signals
+
+DISK_FULL_ERRORS = frozenset({errno.ENOSPC, errno.EDQUOT})
+"""Numbers of the errors that say that a disk is full, or a user's part of it."""
+DISK_FULL = "disk-full"
+"""``code`` of a trial that did not finish because the disk of its folder is full."""
 
 _DEATHS: dict[int, str] = {
     signals.SIGKILL: "was killed: it most likely ran out of memory (see dmesg, or the container's limit)",

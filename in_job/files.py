@@ -5,6 +5,10 @@ from __future__ import annotations
 import json
 import os
 from pathlib import Path
+from typing import TextIO
+
+from ..contract import json_text
+from ..contract.safe_files import open_file
 
 RESERVE_BYTES = 256 * 1024
 
@@ -17,7 +21,7 @@ def write_json(path: Path, value: object) -> None:
     """
     temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
-        with temporary.open("w", encoding="utf-8") as file:
+        with _new(temporary) as file:
             json.dump(value, file, indent=1, default=str)
             file.write("\n")
             file.flush()
@@ -28,10 +32,16 @@ def write_json(path: Path, value: object) -> None:
         raise
 
 
+def _new(path: Path) -> TextIO:
+    """A new file under a name that only this process uses; what an earlier one of its number left goes."""
+    path.unlink(missing_ok=True)
+    return os.fdopen(open_file(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL), "w", encoding="utf-8")
+
+
 def read_json(path: Path) -> dict[str, object] | None:
     """The object in a file, or None when there is none or it is not a whole JSON object."""
     try:
-        value = json.loads(path.read_text(encoding="utf-8"))
+        value = json_text.read(path)
     except (OSError, ValueError):
         return None
     return value if isinstance(value, dict) else None
@@ -47,7 +57,8 @@ class Reserve:
     def __init__(self, folder: Path, size: int = RESERVE_BYTES, *, rank: int = 0) -> None:
         self.path = folder / f".reserve.rank{rank}"
         try:
-            self.path.write_bytes(b"\0" * size)
+            with os.fdopen(open_file(self.path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC), "wb") as file:
+                file.write(b"\0" * size)
         except OSError:
             self.path.unlink(missing_ok=True)
 
@@ -66,7 +77,8 @@ def set_phase(folder: Path, phase: str, since_ns: int, **more: object) -> None:
     try:
         path = folder / "phase"
         temporary = folder / f".phase.{os.getpid()}.tmp"
-        temporary.write_text(json.dumps({"phase": phase, "since_ns": since_ns, **more}) + "\n", "utf-8")
+        with _new(temporary) as file:
+            file.write(json.dumps({"phase": phase, "since_ns": since_ns, **more}) + "\n")
         temporary.replace(path)
     except OSError:
         pass

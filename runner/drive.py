@@ -147,8 +147,9 @@ class _Driver(Generic[P]):
         return todo
 
     def _ship_bundle(self) -> None:
-        """Put the in-job part beside the trials, whole or not at all."""
-        if (self.run.bundle / "run.py").exists():
+        """Put the in-job part beside the trials, whole or not at all. What lies there is never trusted: it
+        stays only while trials run that were started with it, which load parts of it later."""
+        if self.active:
             return
         from profrun.plans.bundle import profilers_of, write_bundle
 

@@ -18,6 +18,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from profrun.contract import json_text
+from profrun.contract.safe_files import open_file
 from profrun.errors import UnavailableError, UsageError
 from profrun.store.files import explained
 
@@ -32,9 +34,10 @@ def try_lock(path: Path) -> int | None:
 
     Raises:
         UnavailableError: the file cannot be made, or the filesystem has no locks.
+        InputError: a link or something else is in its place.
     """
     with explained(path):
-        fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+        fd = open_file(path, os.O_RDWR | os.O_CREAT)
     try:
         fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError as error:
@@ -63,7 +66,7 @@ def patient_lock(path: Path, tries: int = 5, pause_s: float = 0.02) -> int | Non
 def is_held(path: Path) -> bool:
     """Whether a process holds this lock now; False when the file is not there."""
     try:
-        fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        fd = open_file(path, os.O_RDONLY)
     except OSError:
         return False
     try:
@@ -78,7 +81,7 @@ def is_held(path: Path) -> bool:
 def holder(path: Path) -> dict[str, Any]:
     """What the last holder wrote into the lock: {host, pid}; empty when there was none."""
     try:
-        value = json.loads(path.read_bytes())
+        value = json_text.read(path, most=4096)
     except (OSError, ValueError):
         return {}
     return value if isinstance(value, dict) else {}

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import os
 import signal
+import socket
+import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -18,7 +20,7 @@ from profrun.contract.states import Status
 from profrun.errors import UnavailableError
 from profrun.plans.model import Plan, Trial
 from profrun.store.events import Handle
-from profrun.store.lock import is_held
+from profrun.store.lock import is_held, try_lock
 from profrun.store.runs import Run
 from tests.conftest import missing
 from tests.runner.scripted import new_run
@@ -209,3 +211,26 @@ def test_the_machines_vendor(tmp_path: Path, files: tuple[str, ...], vendor: str
     for name in files:
         (tmp_path / "dev" / name).touch()
     assert machine_vendor(tmp_path) == vendor
+
+
+def test_a_number_in_a_handle_that_is_another_process_is_not_killed(tmp_path: Path) -> None:
+    """A folder of somebody else names a process of this user, and a file that looks held."""
+    run, _, _ = _run(tmp_path, OBEDIENT)
+    live = try_lock(run.trial(TRIAL).live)
+    assert live is not None
+    with subprocess.Popen(["sleep", "600"], start_new_session=True) as victim:
+        try:
+            handle = Handle("local", {"pid": victim.pid, "host": socket.gethostname()})
+            LocalBackend().cancel({TRIAL: handle}, run, grace=0)
+            assert victim.poll() is None
+        finally:
+            os.close(live)
+            victim.kill()
+
+
+@pytest.mark.parametrize("pid", ["1", [1], {}, 1.5, True, None])
+def test_a_handle_of_another_kind_names_no_process(tmp_path: Path, pid: object) -> None:
+    run, _, _ = _run(tmp_path, OBEDIENT)
+    handle = Handle("local", {"pid": pid, "host": socket.gethostname()})
+    LocalBackend().cancel({TRIAL: handle}, run, grace=0)
+    assert _state(LocalBackend(), handle, run).state == "lost"

@@ -26,7 +26,7 @@ from profrun.store.files import write_json
 from profrun.store.lock import driving
 from profrun.store.runs import Run
 from profrun.store.state import RunState, read_state
-from tests.runner.scripted import Scripted, Watcher, leave, new_run
+from tests.runner.scripted import Scripted, Watcher, begin, leave, new_run
 
 RUNNING = Status("running")
 A, B = "000-a-none-r1", "001-b-none-r1"
@@ -454,3 +454,22 @@ def test_the_next_trial_begins_when_the_wrapper_of_the_last_one_is_gone(tmp_path
     run, plan = new_run(tmp_path)
     state = _drive(run, plan, Leaving(poll_s=0.0))
     assert [t.state for t in state.trials] == ["finished", "finished"]
+
+
+def test_the_in_job_part_is_shipped_anew(tmp_path: Path) -> None:
+    run, plan = new_run(tmp_path)
+    (run.bundle / "run.py").write_text("import os; os.system('touch PWNED')")
+    (run.bundle / "site").mkdir()
+    (run.bundle / "site/torch.py").write_text("")
+    _drive(run, plan, Scripted())
+    assert "PWNED" not in (run.bundle / "run.py").read_text()
+    assert [path.name for path in (run.bundle / "site").iterdir()] == ["sitecustomize.py"]
+
+
+def test_trials_that_still_run_keep_the_in_job_part_that_they_began_with(tmp_path: Path) -> None:
+    run, plan = new_run(tmp_path)
+    (run.bundle / "run.py").write_text("older")
+    begin(run.trial(A))
+    run.log().append("started", A, attempt=1, handle={"backend": "scripted", "data": {}})
+    _drive(run, plan, Scripted())
+    assert (run.bundle / "run.py").read_text() == "older"
