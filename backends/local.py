@@ -17,7 +17,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from profrun.backends.base import HERE, Lane, PreparedPlan, Request
@@ -92,8 +92,8 @@ class LocalBackend:
         return LocalPlan(chosen.resolved(plan), cwd, (*told, *chosen.notes), environ, unset)
 
     def adapt(self, prepared: LocalPlan, trial: Trial, run: Run, command: Command) -> Command:
-        """The job sees this machine's paths: nothing changes."""
-        return command
+        """The job sees this machine's paths. What the program prints is kept once, by the wrapper."""
+        return replace(command, echo=False)
 
     def trace_words(self, plan: Plan, site: str | None) -> tuple[str, ...]:
         """Traces are made in this process."""

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TextIO
 
 from ..contract import json_text
+from ..contract.ends import DISK_FULL_ERRORS
 from ..contract.safe_files import open_file
 
 RESERVE_BYTES = 256 * 1024
@@ -45,6 +46,21 @@ def read_json(path: Path) -> dict[str, object] | None:
     except (OSError, ValueError):
         return None
     return value if isinstance(value, dict) else None
+
+
+def is_full(folder: Path) -> bool:
+    """Whether the disk of a folder, or the user's part of it, has no room for a small file."""
+    probe = folder / f".room.{os.getpid()}"
+    try:
+        with os.fdopen(open_file(probe, os.O_WRONLY | os.O_CREAT | os.O_EXCL), "wb") as file:
+            file.write(b"\0" * RESERVE_BYTES)
+            file.flush()
+            os.fsync(file.fileno())  # some network filesystems say only then that there is no room
+    except OSError as error:
+        return error.errno in DISK_FULL_ERRORS
+    finally:
+        probe.unlink(missing_ok=True)
+    return False
 
 
 class Reserve:

@@ -9,6 +9,7 @@ import sys
 import time
 from typing import TYPE_CHECKING
 
+from ..contract.command import OUTPUT_BYTES
 from ..contract.finding import Finding
 from . import proctree
 from .command_end import Outcome, start_error
@@ -35,6 +36,8 @@ class Supervisor:
         folder: the trial folder, for the logs.
         suffix: before '.log' in their names, for ranks beyond the first.
         grace: seconds between the request to end and the kill.
+        echo: copy what the commands print to this process's own streams.
+        output_bytes: about how much of each of stdout and stderr is kept.
         overdue: whether another rank has failed and the program is not to wait for it any longer.
 
     Attributes:
@@ -48,12 +51,14 @@ class Supervisor:
         suffix: str = "",
         grace: float = 60.0,
         echo: bool = True,
+        output_bytes: int = OUTPUT_BYTES,
         overdue: Callable[[], bool] | None = None,
     ) -> None:
         self.folder = folder
         self.suffix = suffix
         self.grace = grace
         self.echo = echo
+        self.output_bytes = output_bytes
         self.overdue = overdue
         self.stopped_by: str | None = None
         self.aside: int | None = None
@@ -146,7 +151,10 @@ class Supervisor:
         assert child.stderr is not None
         self._tees = [
             Tee(
-                os.dup(pipe.fileno()), self.folder / f"{name}{self.suffix}.log", stream if self.echo else None
+                os.dup(pipe.fileno()),
+                self.folder / f"{name}{self.suffix}.log",
+                stream if self.echo else None,
+                self.output_bytes,
             )
             for name, pipe, stream in (("stdout", child.stdout, 1), ("stderr", child.stderr, 2))
         ]
@@ -183,6 +191,8 @@ class Supervisor:
         for tee in self._tees:
             tee.join(timeout=STRAY_S)
         outcome.lost_output = sum(tee.lost for tee in self._tees)
+        outcome.missing_output = sum(tee.missing for tee in self._tees)
+        outcome.disk_full = any(tee.full for tee in self._tees)
 
     @property
     def tail(self) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import os
 import re
 import shutil
 import time
@@ -20,7 +21,7 @@ from profrun.contract.command import Command
 from profrun.contract.paths import TrialPaths
 from profrun.contract.safe_files import odd_kind
 from profrun.contract.schedule import RECORDING_CUT
-from profrun.errors import InputError, ProfrunError
+from profrun.errors import DiskFullError, FailedError, InputError, ProfrunError
 from profrun.in_job.repository import Repositories
 from profrun.plans.model import Trial
 from profrun.runner.placement import Placed
@@ -36,11 +37,16 @@ _NUMBER = re.compile(r"[0-9]{1,6}", re.ASCII)
 
 @dataclass(frozen=True)
 class Normalised:
-    """What became of a trial's files: a trace or the reason why there is none, and how long it took."""
+    """What became of a trial's files: a trace or the reason why there is none, and how long it took.
+
+    Attributes:
+        full: there is none because the disk is full.
+    """
 
     trace: Path | None
     error: str | None
     seconds: float
+    full: bool = False
 
     def event(self, run: Run) -> tuple[str, dict[str, Any]] | None:
         """Name and content of the event that the run's log keeps of it; None where nothing was to be made."""
@@ -161,10 +167,10 @@ def normalise(
             samples=record.paths.samples(),
             progress=progress,
         )
-    except ProfrunError as error:
-        return Normalised(None, str(error), time.perf_counter() - started)
     except Exception as error:
-        return Normalised(None, _crash(record.paths, error), time.perf_counter() - started)
+        told = error if isinstance(error, ProfrunError) else _crash(record.paths, error)
+        seconds, full = time.perf_counter() - started, isinstance(told, DiskFullError)
+        return Normalised(None, str(told), seconds, full)
     return Normalised(out, None, time.perf_counter() - started)
 
 
@@ -194,16 +200,16 @@ def _nothing(record: TrialRecord) -> str | None:
     return "the collector left nothing that can be read; see the trial's stderr.log"
 
 
-def _crash(trial: TrialPaths, error: Exception) -> str:
+def _crash(trial: TrialPaths, error: Exception) -> ProfrunError:
     """One line about an error nobody expected, so that it does not cost the other trials."""
     if isinstance(error, OSError):
-        return str(os_error(error, trial.folder))
+        return os_error(error, trial.folder)
     if "No space left on device" in str(error):  # the trace engine's own words
-        return str(os_error(OSError(errno.ENOSPC, ""), trial.trace))
+        return os_error(OSError(errno.ENOSPC, os.strerror(errno.ENOSPC)), trial.trace)
     crash = trial.folder / "normalise-crash.log"
     with contextlib.suppress(ProfrunError):
         write_text(crash, "".join(traceback.format_exception(error)), durable=False)
-    return f"bug in a reader ({type(error).__name__}: {error}); the traceback is in {crash}"
+    return FailedError(f"bug in a reader ({type(error).__name__}: {error}); the traceback is in {crash}")
 
 
 def sources(record: TrialRecord) -> list[Path]:

@@ -19,7 +19,7 @@ from profrun.contract import json_text
 from profrun.contract.ends import DISK_FULL_ERRORS
 from profrun.contract.json_text import JsonError
 from profrun.contract.safe_files import OddFileError, open_file, read_file
-from profrun.errors import InputError, ProfrunError, UnavailableError
+from profrun.errors import DiskFullError, InputError, ProfrunError, UnavailableError
 
 _FORBIDDEN = frozenset({errno.EACCES, errno.EPERM, errno.EROFS})
 
@@ -36,7 +36,7 @@ def os_error(error: OSError, path: Path, fix: str = ELSEWHERE) -> ProfrunError:
     if isinstance(error, OddFileError):
         return odd_file(path, error.what)
     if error.errno in DISK_FULL_ERRORS:
-        return UnavailableError(
+        return DiskFullError(
             f"the disk is full: {path} could not be written",
             why=os.strerror(error.errno or 0),
             fix="free some space, then `profrun resume` the run; what was collected so far is kept",

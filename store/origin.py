@@ -19,6 +19,14 @@ from profrun.store.seal import Place, is_here
 
 _FOLDERS = frozenset({"raw", "hook", "trace", "attempts"})
 """Folders of a trial."""
+_FILES = frozenset(
+    {
+        *("job.yaml", "resolved.yaml", "plan.json", "events.jsonl", "lock", "cancel", "driver.log"),
+        *("comparison.json", "report.html", "command.json", "exit.json", "provenance.json", "phase", "live"),
+        *("stdout.log", "stderr.log", "wrapper.log"),
+    }
+)
+"""Names of files of a run and of a trial: a folder of such a name is refused as well."""
 
 
 @dataclass(frozen=True)
@@ -97,16 +105,21 @@ def need_plain(run: Run) -> None:
 def _written(run: Run) -> Iterator[tuple[Path, bool]]:
     """What profrun writes to in a run's folder, and whether it is a folder."""
     folders = (run.bundle, run.trials)
-    yield from ((path, path in folders or _is_real_folder(path)) for path in _entries(run.path))
+    yield from ((path, path in folders or _may_be_folder(path)) for path in _entries(run.path))
     for folder in _entries(run.path):  # of backends that keep files of their own
         if folder not in folders:
             yield from ((path, _is_real_folder(path)) for path in _entries(folder))
     for trial in _entries(run.trials):
         yield trial, True
         for path in _entries(trial):
-            yield path, path.name in _FOLDERS or _is_real_folder(path)
+            yield path, path.name in _FOLDERS or _may_be_folder(path)
         for path in (*_entries(trial / "attempts"), *_entries(trial / "raw")):
             yield path, _is_real_folder(path)
+
+
+def _may_be_folder(path: Path) -> bool:
+    """Whether it is a folder, and need not be a file by its name."""
+    return path.name not in _FILES and _is_real_folder(path)
 
 
 def _is_real_folder(path: Path) -> bool:

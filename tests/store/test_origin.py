@@ -108,3 +108,18 @@ def test_a_link_or_a_pipe_where_profrun_writes_is_refused(
     with pytest.raises(InputError, match=r"it is a (symbolic link|pipe)") as caught:
         need_plain(run)
     assert str(path) in str(caught.value)
+
+
+@pytest.mark.parametrize("place", ["lock", "cancel", "plan.json", "trials/000-a-none-r1/exit.json"])
+def test_a_folder_in_place_of_a_file_is_refused(run: Run, place: str) -> None:
+    path = run.path / place
+    path.unlink(missing_ok=True)
+    path.mkdir()
+    with pytest.raises(InputError, match="it is a folder"):
+        need_plain(run)
+
+
+def test_a_file_in_place_of_a_folder_is_refused(run: Run) -> None:
+    (run.trial("000-a-none-r1").folder / "attempts").touch()
+    with pytest.raises(InputError, match="it is a file"):
+        need_plain(run)
