@@ -31,6 +31,7 @@ from profrun.store.documents import read_exit, status_of, with_late_answers
 from profrun.store.events import EventLog
 from profrun.store.files import explained, read_json, write_json, write_text
 from profrun.store.lock import driving
+from profrun.store.origin import need_plain
 from profrun.store.runs import Run, created, is_run
 from profrun.store.seal import place_of
 from profrun.store.state import RunState, TrialRecord, outcome, read_state
@@ -97,11 +98,12 @@ def complete(
         progress: is told how far the files of a trial have been read, and of how much, in bytes.
 
     Raises:
-        InputError: nothing was recorded, or a document is damaged.
+        InputError: nothing was recorded, a document is damaged, or the folder holds a link or the like.
         UsageError: another process does the same, or a backend of profrun made this run.
         UnavailableError: the folder cannot be written.
     """
     run = Run(folder.absolute())
+    need_plain(run)
     found = launches(run.path)
     if is_run(run.path) and created(run).get("backend") != WRAPPED:
         raise UsageError(f"{run.path} is a run already", fix=f"see `profrun status {run.name}`")
