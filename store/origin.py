@@ -7,7 +7,7 @@ commands, ends its trials or writes into it asks here first.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -48,23 +48,17 @@ def foreign(run: Run) -> Foreign | None:
         InputError: the folder is no run.
     """
     first = created(run)
-    owner = _other_owner(run)
-    if owner is not None:
-        return Foreign(run, owner)
-    marks = [first, *(event for event in read_events(run.events).items if event["event"] == "accepted")]
-    if any(is_here(_place(mark), run.path) for mark in marks):
-        return None
-    return Foreign(run, _why(_place(first), run))
+    events = [first, *(event for event in read_events(run.events).items if event["event"] == "accepted")]
+    own = [place for place in map(_place, events) if is_here(place, run.path)]
+    strange = _strange_owner(run, {place.owner for place in own})
+    if strange is not None:
+        return Foreign(run, strange)
+    return None if own else Foreign(run, _why(_place(first), run))
 
 
 def _place(mark: Event) -> Place:
-    uid = mark.get("uid")
-    return Place(
-        path=str(mark.get("path", "")),
-        host=str(mark.get("host", "")),
-        uid=uid if isinstance(uid, int) else None,
-        seal=mark.get("seal"),
-    )
+    uid, owner = (value if isinstance(value, int) else None for value in (mark.get("uid"), mark.get("owner")))
+    return Place(str(mark.get("path", "")), str(mark.get("host", "")), uid, owner, mark.get("seal"))
 
 
 def _why(made: Place, run: Run) -> str:
@@ -76,17 +70,21 @@ def _why(made: Place, run: Run) -> str:
     return f"another user or another machine ({made.host!r}) made it"
 
 
-def _other_owner(run: Run) -> str | None:
-    """One sentence where the folder, or a file that says what is run, belongs to another user."""
+def _strange_owner(run: Run, known: Collection[int | None]) -> str | None:
+    """One sentence where the folder, or a file that says what is run, belongs to another user.
+
+    Args:
+        known: users to whom the folder belonged when this user made or accepted it.
+    """
     if not hasattr(os, "getuid"):
         return None
     for path in (run.path, run.events, run.plan, run.resolved):
         try:
-            uid = path.stat().st_uid
+            owner = path.stat().st_uid
         except OSError:
             continue
-        if uid != os.getuid():
-            return f"{path} belongs to the user with the number {uid}"
+        if owner != os.getuid() and owner not in known:
+            return f"{path} belongs to the user with the number {owner}"
     return None
 
 

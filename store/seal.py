@@ -27,12 +27,14 @@ class Place:
         path: the folder, with all links resolved.
         host: name of the machine.
         uid: number of the user; None on systems without such numbers.
-        seal: of the path, by the user's key; None where no key can be kept.
+        owner: number of the user to whom the folder belonged then; some file systems show another one.
+        seal: of path and owner, by the user's key; None where no key can be kept.
     """
 
     path: str
     host: str
     uid: int | None
+    owner: int | None
     seal: str | None
 
 
@@ -45,15 +47,20 @@ def state_folder() -> Path | None:
 
 
 def place_of(folder: Path) -> Place:
-    """This place, sealed, as the first event of a run keeps it."""
+    """This place, sealed, as the first event of a run keeps it.
+
+    Raises:
+        OSError: the folder is not there.
+    """
     path = os.path.realpath(folder)
-    return Place(path, socket.gethostname(), _uid(), _seal(path, make=True))
+    owner = Path(path).stat().st_uid
+    return Place(path, socket.gethostname(), _uid(), owner, _seal(path, owner, make=True))
 
 
 def is_here(place: Place, folder: Path) -> bool:
     """Whether this user made or accepted this folder at this place."""
     path = os.path.realpath(folder)
-    seal = _seal(path, make=False)
+    seal = _seal(path, place.owner, make=False)
     if seal is not None:
         return place.seal is not None and hmac.compare_digest(place.seal.encode(), seal.encode())
     return place.seal is None and (place.path, place.host, place.uid) == (path, socket.gethostname(), _uid())
@@ -63,9 +70,9 @@ def _uid() -> int | None:
     return os.getuid() if hasattr(os, "getuid") else None
 
 
-def _seal(path: str, *, make: bool) -> str | None:
+def _seal(path: str, owner: int | None, *, make: bool) -> str | None:
     key = _key(make=make)
-    return None if key is None else hmac.new(key, os.fsencode(path), "sha256").hexdigest()
+    return None if key is None else hmac.new(key, os.fsencode(f"{owner} {path}"), "sha256").hexdigest()
 
 
 def _key(*, make: bool) -> bytes | None:

@@ -6,6 +6,7 @@ import json
 import os
 import shutil
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -60,10 +61,12 @@ def test_a_file_of_another_user_makes_it_foreign(
     run: Run, name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     theirs = run.path / name
-    if os.getuid() == 0:
-        os.chown(theirs, 4242, -1)
-    else:  # only root gives files away: then this process pretends to be another user for the other files
-        monkeypatch.setattr(os, "getuid", lambda: 4242)
+    real = Path.stat
+
+    def stat(path: Path) -> object:  # only root gives files away
+        return SimpleNamespace(st_uid=4242) if path == theirs else real(path)
+
+    monkeypatch.setattr(Path, "stat", stat)
     found = foreign(run)
     assert found is not None
     assert "belongs to the user with the number" in found.why
@@ -123,3 +126,26 @@ def test_a_file_in_place_of_a_folder_is_refused(run: Run) -> None:
     (run.trial("000-a-none-r1").folder / "attempts").touch()
     with pytest.raises(InputError, match="it is a file"):
         need_plain(run)
+
+
+def test_a_file_system_that_shows_another_owner_makes_no_run_foreign(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """So do shares that map all users to one: the folder belongs to that one from its beginning."""
+    monkeypatch.setattr(os, "getuid", lambda: 4242)
+    run, _ = new_run(tmp_path)
+    assert foreign(run) is None
+    text = run.events.read_text()
+    owner = run.path.stat().st_uid
+    run.events.write_text(text.replace(f'"owner":{owner}', '"owner":4243'))  # the seal is of both
+    assert foreign(run) is not None
+
+
+def test_a_run_of_another_user_is_ones_own_when_it_was_accepted(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(os, "getuid", lambda: 4242)
+    run.events.write_text(run.events.read_text().replace('"seal":"', '"seal":"x'))
+    assert foreign(run) is not None
+    run.log().append("accepted", **vars(place_of(run.path)))
+    assert foreign(run) is None
