@@ -78,19 +78,9 @@ def _kind(mode: int) -> str:
     return "it is a pipe, a socket or a device"
 
 
-def odd_kind(path: Path, *, folder: bool = False) -> str | None:
-    """What is wrong with what lies there: None for a regular file or nothing.
-
-    Args:
-        folder: a folder is expected instead; a link to one is wrong as well.
-    """
-    try:
-        mode = os.lstat(path).st_mode
-    except OSError:
-        return None
-    if folder:
-        return None if stat.S_ISDIR(mode) else "it is a file" if stat.S_ISREG(mode) else _kind(mode)
-    return None if stat.S_ISREG(mode) else _kind(mode)
+def odd_kind(path: Path) -> str | None:
+    """What is wrong with what lies there: None for a regular file or nothing."""
+    return _oddity(os.fspath(path))
 
 
 def read_file(path: str | os.PathLike[str], most: int, *, follow: bool = False) -> bytes:

@@ -11,14 +11,17 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from profrun.contract.paths import BUNDLE, TRIALS
 from profrun.contract.safe_files import odd_kind
 from profrun.store.events import Event, read_events
-from profrun.store.files import odd_file
+from profrun.store.files import explained, odd_file
 from profrun.store.runs import Run, created
 from profrun.store.seal import Place, is_here
 
-_FOLDERS = frozenset({"raw", "hook", "trace", "attempts"})
-"""Folders of a trial."""
+_OF_FOLDERS = frozenset({"raw", "attempts"})
+"""Folders of a trial that have folders in them."""
+_FOLDERS = frozenset({*_OF_FOLDERS, "hook", "trace", BUNDLE, TRIALS})
+"""Names of folders of a run and of a trial: a file of such a name is refused."""
 _FILES = frozenset(
     {
         *("job.yaml", "resolved.yaml", "plan.json", "events.jsonl", "lock", "cancel", "driver.log"),
@@ -92,38 +95,44 @@ def need_plain(run: Run) -> None:
     """Refuse a folder in which something that profrun writes to is no plain file or folder.
 
     Raises:
-        InputError: there is a link, a pipe or a device, or a file in place of a folder.
+        InputError: there is a link, a pipe or a device, or one of file and folder in place of the other.
     """
-    for path, folder in _written(run):
-        odd = odd_kind(path, folder=folder)
+    for entry in _written(run):
+        if entry.is_file(follow_symlinks=False):  # no call of the system, on most file systems
+            odd = "it is a file" if entry.name in _FOLDERS else None
+        elif entry.is_dir(follow_symlinks=False):
+            odd = "it is a folder" if entry.name in _FILES else None
+        else:
+            odd = odd_kind(Path(entry.path))
         if odd is not None:
-            raise odd_file(path, odd)
+            raise odd_file(Path(entry.path), odd)
 
 
-def _written(run: Run) -> Iterator[tuple[Path, bool]]:
-    """What profrun writes to in a run's folder, and whether it is a folder."""
-    folders = (run.bundle, run.trials)
-    yield from ((path, path in folders or _may_be_folder(path)) for path in _entries(run.path))
-    for folder in _entries(run.path):  # of backends that keep files of their own
-        if folder not in folders:
-            yield from ((path, _is_real_folder(path)) for path in _entries(folder))
+def _written(run: Run) -> Iterator[os.DirEntry[str]]:
+    """What lies where profrun writes. Each is looked at before the next is asked for, so that no folder is
+    entered through a link."""
+    top = _entries(run.path)
+    yield from top
+    for folder in top:  # of the trials, and of backends that keep files of their own
+        if folder.name != BUNDLE and folder.is_dir(follow_symlinks=False):
+            yield from _entries(folder)
     for trial in _entries(run.trials):
-        yield trial, True
-        for path in _entries(trial):
-            yield path, path.name in _FOLDERS or _may_be_folder(path)
-        for path in (*_entries(trial / "attempts"), *_entries(trial / "raw")):
-            yield path, _is_real_folder(path)
+        inner = _entries(trial)
+        yield from inner
+        for folder in inner:
+            if folder.name in _OF_FOLDERS and folder.is_dir(follow_symlinks=False):
+                yield from _entries(folder)
 
 
-def _may_be_folder(path: Path) -> bool:
-    """Whether it is a folder, and need not be a file by its name."""
-    return path.name not in _FILES and _is_real_folder(path)
+def _entries(folder: os.DirEntry[str] | Path) -> list[os.DirEntry[str]]:
+    """What is in a folder, by name; nothing where it is not there or is a file.
 
-
-def _is_real_folder(path: Path) -> bool:
-    return path.is_dir() and not path.is_symlink()
-
-
-def _entries(folder: Path) -> list[Path]:
-    """What is in a folder; nothing where it is a link, or is not there."""
-    return sorted(folder.iterdir()) if _is_real_folder(folder) else []
+    Raises:
+        UnavailableError: this user may not look into it.
+    """
+    with explained(Path(folder)):
+        try:
+            with os.scandir(folder) as found:
+                return sorted(found, key=lambda entry: entry.name)
+        except (FileNotFoundError, NotADirectoryError):
+            return []

@@ -72,4 +72,4 @@ def test_a_missing_file_stays_missing_and_a_new_one_is_made(tmp_path: Path) -> N
         open_file(tmp_path / "none", os.O_RDONLY)
     os.close(open_file(tmp_path / "new", WRITE))
     assert odd_kind(tmp_path / "new") is None
-    assert odd_kind(tmp_path / "new", folder=True) == "it is a file"
+    assert odd_kind(tmp_path / "none") is None

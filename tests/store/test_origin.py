@@ -123,7 +123,7 @@ def test_a_folder_in_place_of_a_file_is_refused(run: Run, place: str) -> None:
 
 
 def test_a_file_in_place_of_a_folder_is_refused(run: Run) -> None:
-    (run.trial("000-a-none-r1").folder / "attempts").touch()
+    (run.trial("000-a-none-r1").folder / "attempts").write_text("")
     with pytest.raises(InputError, match="it is a file"):
         need_plain(run)
 
