@@ -122,7 +122,8 @@ def write_text(path: Path, text: str, *, durable: bool = True, fix: str = ELSEWH
         UnavailableError: the disk is full or the folder cannot be written; the old content is still there.
     """
     try:
-        _replace(path, text.encode(), durable=durable)
+        # Names in recordings of others may hold halves of characters, which no file can.
+        _replace(path, text.encode("utf-8", "replace"), durable=durable)
     except OSError as error:  # its own path is the temporary file's, which means nothing to anybody
         raise os_error(error, path, fix) from error
     if durable:

@@ -15,7 +15,7 @@ import duckdb
 from profrun.contract import json_text
 from profrun.errors import InputError, UsageError
 from profrun.traces.memo import Memo
-from profrun.traces.meta import TraceMeta
+from profrun.traces.meta import TraceMeta, wrong_in
 from profrun.traces.schema import FORMAT_VERSION, TABLES, Table
 
 if TYPE_CHECKING:
@@ -225,6 +225,9 @@ def _read_meta(path: Path) -> TraceMeta:
     try:
         meta: dict[str, object] = json_text.read(file, follow=True)
         major = int(str(meta["format_version"]).split(".")[0])
+        wrong = wrong_in(meta)
+        if wrong is not None:
+            raise ValueError(wrong)
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise InputError(
             f"{file} cannot be read", why=str(error), fix="normalize the source again"
