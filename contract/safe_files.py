@@ -9,6 +9,7 @@ from __future__ import annotations
 import errno
 import os
 import stat
+import sys
 from pathlib import Path
 
 _LINK = frozenset({errno.ELOOP, getattr(errno, "EMLINK", errno.ELOOP), getattr(errno, "EFTYPE", errno.ELOOP)})
@@ -56,7 +57,7 @@ def open_file(path: str | os.PathLike[str], flags: int, mode: int = 0o666, *, fo
     if odd is not None:
         os.close(descriptor)
         raise OddFileError(name, odd)
-    if hasattr(os, "set_blocking"):
+    if sys.platform != "win32":
         os.set_blocking(descriptor, True)
     return descriptor
 

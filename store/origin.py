@@ -7,6 +7,7 @@ commands, ends its trials or writes into it asks here first.
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -79,7 +80,7 @@ def _strange_owner(run: Run, known: Collection[int | None]) -> str | None:
     Args:
         known: users to whom the folder belonged when this user made or accepted it.
     """
-    if not hasattr(os, "getuid"):
+    if sys.platform == "win32":
         return None
     for path in (run.path, run.events, run.plan, run.resolved):
         try:

@@ -11,6 +11,7 @@ import hmac
 import os
 import secrets
 import socket
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -67,7 +68,9 @@ def is_here(place: Place, folder: Path) -> bool:
 
 
 def _uid() -> int | None:
-    return os.getuid() if hasattr(os, "getuid") else None
+    if sys.platform == "win32":
+        return None
+    return os.getuid()
 
 
 def _seal(path: str, owner: int | None, *, make: bool) -> str | None:

@@ -12,6 +12,7 @@ import random
 import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -191,3 +192,71 @@ def test_no_folder_breaks_a_command_or_reaches_out_of_itself(
         assert len(done.err) < 20_000, said
         if "--yes" not in command or "rm" in command:
             assert not (here / "ran").exists(), said
+
+
+DOCUMENTS = (
+    "TRIAL/exit.json",
+    "plan.json",
+    "TRIAL/trace/meta.json",
+    "TRIAL/command.json",
+    "TRIAL/provenance.json",
+    "TRIAL/raw/rank0/steps.json",
+    "comparison.json",
+)
+VALUES = (
+    None,
+    "x",
+    [],
+    {},
+    -1,
+    [[{}]],
+    {"a": {"b": 1}},
+    True,
+    10**18,
+    10**30,
+    "\ud800",
+    "../../../victims/file",
+)
+LOOKS = (
+    ("status", "RUN"),
+    ("status", "RUN", "--json"),
+    ("report", "RUN"),
+    ("summary", "TRACE"),
+    ("logs", "RUN"),
+)
+
+
+def _places(document: Any) -> list[tuple[str | int, ...]]:
+    """Where values of a document are: its keys, and those of what lies one level deeper."""
+    found: list[tuple[str | int, ...]] = [(key,) for key in document]
+    for key, value in document.items():
+        if isinstance(value, dict):
+            found += [(key, inner) for inner in value]
+        if isinstance(value, list) and value and isinstance(value[0], dict):
+            found += [(key, 0, inner) for inner in value[0]]
+    return found
+
+
+@pytest.mark.parametrize(
+    ("count", "name"), first(1, [(4, DOCUMENTS[0]), *((60, name) for name in DOCUMENTS)])
+)
+def test_no_value_of_a_document_breaks_a_command(
+    finished: Path, here: Path, capsys: Capture, count: int, name: str
+) -> None:
+    run = Path(shutil.copytree(finished, here / "runs" / finished.name))
+    (trial,) = (run / "trials").iterdir()
+    path = run / name.replace("TRIAL", f"trials/{trial.name}")
+    words = {"RUN": run, "TRACE": trial / "trace"}
+    sound = path.read_text()
+    tried = [(place, value) for place in _places(json.loads(sound)) for value in VALUES]
+    for place, value in random.Random(f"{name} {count}").sample(tried, min(count, len(tried))):
+        document = json.loads(sound)
+        holder = document
+        for step in place[:-1]:
+            holder = holder[step]
+        holder[place[-1]] = value
+        path.write_text(json.dumps(document))
+        for command in LOOKS:
+            done = call(capsys, *(words.get(word, word) for word in command))
+            assert done.code != BUG, f"{place} = {value!r}: {command}: {done.err[-2000:]}"
+    assert not (here / "ran").exists()
