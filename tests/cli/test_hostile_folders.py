@@ -203,7 +203,7 @@ DOCUMENTS = (
     "TRIAL/raw/rank0/steps.json",
     "comparison.json",
 )
-VALUES = (
+VALUES: tuple[object, ...] = (
     None,
     "x",
     [],
