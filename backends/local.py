@@ -18,7 +18,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from profrun.backends.base import HERE, Lane, PreparedPlan, Request
@@ -44,7 +44,7 @@ from profrun.in_job.proctree import descendants
 from profrun.plans.model import Plan, Trial
 from profrun.store.documents import finalising, read_exit, request_cancel, status_of
 from profrun.store.events import Handle
-from profrun.store.files import explained, last_line
+from profrun.store.files import appending, explained, last_line
 from profrun.store.lock import is_held, patient_lock, sign
 from profrun.store.runs import Run
 
@@ -108,8 +108,8 @@ class LocalBackend:
         return LocalPlan(chosen.resolved(plan), cwd, (*told, *chosen.notes), environ, unset, uses)
 
     def adapt(self, prepared: LocalPlan, trial: Trial, run: Run, command: Command) -> Command:
-        """The job sees this machine's paths: nothing changes."""
-        return command
+        """The job sees this machine's paths. What the program prints is kept once, by the wrapper."""
+        return replace(command, echo=False)
 
     def trace_words(self, plan: Plan, site: str | None) -> tuple[str, ...]:
         """Traces are made in this process."""
@@ -141,7 +141,7 @@ class LocalBackend:
             )
         kills = memory_kills.count()
         try:
-            with explained(trial.wrapper_log), trial.wrapper_log.open("ab") as log:
+            with explained(trial.wrapper_log), appending(trial.wrapper_log) as log:
                 child = subprocess.Popen(
                     wrapper_argv(run, trial_id),
                     env={**environ, **secret},
@@ -174,22 +174,27 @@ class LocalBackend:
             return finalising(trial) or Status("running")
         return Status("lost", self._why_lost(handle, trial))
 
+    def _child(self, handle: Handle) -> subprocess.Popen[bytes] | None:
+        """The wrapper, where this process has started it."""
+        pid = handle.data.get("pid")
+        return self._children.get(pid) if isinstance(pid, int) else None
+
     def _alive(self, handle: Handle, trial: TrialPaths) -> bool:
-        child = self._children.get(int(handle.data.get("pid", -1)))
+        child = self._child(handle)
         if child is not None and child.poll() is None:  # also reaps it
             return True
         return is_held(trial.live)
 
     def _reap(self, handle: Handle) -> None:
         """Wait until the wrapper has ended, so that the next trial has the machine for itself."""
-        child = self._children.get(int(handle.data.get("pid", -1)))
+        child = self._child(handle)
         if child is not None:
             with contextlib.suppress(subprocess.TimeoutExpired):
                 child.wait(_LEAVE_WAIT_S)
 
     def _why_lost(self, handle: Handle, trial: TrialPaths) -> str:
         """Why a trial without ``exit.json`` may have ended."""
-        child = self._children.get(int(handle.data.get("pid", -1)))
+        child = self._child(handle)
         code = child.returncode if child is not None else None
         killed = memory_kills.since(self._kills.get(trial.folder, memory_kills.Kills()))
         how = f"it {died_text(-code, killed)}" if code is not None and code < 0 else f"exit code {code}"
@@ -248,9 +253,12 @@ class LocalBackend:
         A profrun that was killed between starting the process and writing its handle left no number: then
         the process is looked for by its command line (Linux).
         """
-        if handle.data.get("pid"):
-            return int(handle.data["pid"]) if handle.data.get("host") == socket.gethostname() else None
-        return _find_wrapper(trial)
+        pid = handle.data.get("pid")
+        if not pid:
+            return _find_wrapper(trial)
+        if not isinstance(pid, int) or handle.data.get("host") != socket.gethostname():
+            return None
+        return pid if pid in self._children or _is_wrapper(pid, trial) else None
 
 
 def machine_vendor(root: Path = Path("/")) -> str:
@@ -298,11 +306,20 @@ def _groups_below(pid: int) -> set[int]:
 
 
 def _find_wrapper(trial: TrialPaths) -> int | None:
-    """The process whose last argument is this trial's folder."""
-    wanted = os.fsencode(trial.folder)
-    for entry in Path("/proc").glob("[0-9]*/cmdline"):
-        with contextlib.suppress(OSError):
-            parts = entry.read_bytes().rstrip(b"\0").split(b"\0")
-            if len(parts) > 2 and parts[-1] == wanted and parts[-2].endswith(b"run.py"):
-                return int(entry.parent.name)
+    """The process that is this trial's wrapper."""
+    for entry in Path("/proc").glob("[0-9]*"):
+        if _is_wrapper(int(entry.name), trial):
+            return int(entry.name)
     return None
+
+
+def _is_wrapper(pid: int, trial: TrialPaths) -> bool:
+    """Whether a process is this trial's wrapper, by its command line: its last argument is the trial's
+    folder. A number in a file alone proves nothing: the process may have ended, and another one has it now.
+    """
+    if not Path("/proc/self/cmdline").exists():  # not Linux: the trial's lock has told that it lives
+        return True
+    with contextlib.suppress(OSError):
+        parts = Path(f"/proc/{pid}/cmdline").read_bytes().rstrip(b"\0").split(b"\0")
+        return len(parts) > 2 and parts[-1] == os.fsencode(trial.folder) and parts[-2].endswith(b"run.py")
+    return False

@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Protocol
 
+from profrun.contract.safe_files import OddFileError, open_file
 from profrun.contract.states import TERMINAL, Status
 from profrun.errors import UnavailableError
 from profrun.store.events import Handle
+from profrun.store.files import odd_file
 from profrun.store.runs import Run
+
+_BLOCK = 1 << 20
+"""Bytes that are read at once. A line that is longer comes in pieces."""
 
 
 class Tail:
@@ -23,20 +29,32 @@ class Tail:
         self._rest = b""
 
     def lines(self, *, last: bool) -> Iterator[str]:
-        """Whole lines since the last call; with ``last`` also an unfinished one."""
-        try:
-            with self.path.open("rb") as file:
-                file.seek(self._offset)
-                data = file.read()
-        except FileNotFoundError:
-            data = b""
-        self._offset += len(data)
-        *whole, self._rest = (self._rest + data).split(b"\n")
-        for line in whole:
-            yield line.decode(errors="replace").rstrip("\r")
+        """Whole lines since the last call; with ``last`` also an unfinished one.
+
+        Raises:
+            InputError: there is something else in place of the file.
+        """
+        while data := self._block():
+            self._offset += len(data)
+            *whole, self._rest = (self._rest + data).split(b"\n")
+            for line in whole:
+                yield line.decode(errors="replace").rstrip("\r")
+            if len(self._rest) > _BLOCK:
+                yield self._rest.decode(errors="replace")
+                self._rest = b""
         if last and self._rest:
             yield self._rest.decode(errors="replace")
             self._rest = b""
+
+    def _block(self) -> bytes:
+        try:
+            with os.fdopen(open_file(self.path, os.O_RDONLY), "rb") as file:
+                file.seek(self._offset)
+                return file.read(_BLOCK)
+        except FileNotFoundError:
+            return b""
+        except OddFileError as error:
+            raise odd_file(self.path, error.what) from error
 
 
 class Answers(Protocol):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import io
 import os
 import sys
 from collections.abc import Sequence
@@ -31,6 +32,9 @@ def main(args: Sequence[str] | None = None) -> None:
 def run(args: Sequence[str]) -> int:
     """Carry out one command line and return its exit code. No exception leaves, no traceback is shown."""
     reset()
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):  # names of others may hold what no text can
+            stream.reconfigure(errors="backslashreplace")
     try:
         return _run(args)
     except ProfrunError as error:

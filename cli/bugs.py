@@ -25,9 +25,11 @@ def _keep_crash(error: Exception) -> str:
     import tempfile
     import traceback
 
+    from profrun.store.seal import state_folder
+
     text = "".join(traceback.format_exception(error))
-    state = Path(os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state") / "profrun"
-    for folder in (state, Path(tempfile.gettempdir())):
+    state = state_folder()
+    for folder in (*([state] if state else []), Path(tempfile.gettempdir())):
         try:
             folder.mkdir(parents=True, exist_ok=True)
             path = folder / f"crash-{os.getpid()}.log"

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from profrun.cli.output import columns, emit, note, say
+from profrun.cli.question import confirm
 from profrun.contract.units import bytes_text, counted
 from profrun.errors import UsageError
 
@@ -48,7 +48,14 @@ def remove(going: Sequence[Removal], kept: Sequence[Kept], dry_run: bool, yes: b
         rows = [(item.run.name, _files(item), bytes_text(item.freed)) for item in going]
         say(columns(("run", "removed", "frees"), rows, right=(2,)))
     if going and not dry_run and not yes:
-        _ask(f"Remove {_of(going)} and free {bytes_text(freed)}?")
+        confirm(
+            f"Remove {_of(going)} and free {bytes_text(freed)}?",
+            declined="Nothing was removed.",
+            nobody=UsageError(
+                "profrun cannot ask you: stdin and stderr are not both a terminal",
+                fix="add --yes, or --dry-run to see what goes",
+            ),
+        )
     if not dry_run:
         for item in going:
             carry_out(item)
@@ -80,19 +87,3 @@ def _of(going: Sequence[Removal]) -> str:
     """What goes, in short: ``3 runs``, or ``the profilers' files of 3 runs``."""
     runs = counted(len(going), "run")
     return runs if going[0].files is None else f"the profilers' files of {runs}"
-
-
-def _ask(question: str) -> None:
-    """Ask on the terminal; anything but yes ends the command with exit code 1.
-
-    Raises:
-        UsageError: there is no terminal.
-    """
-    if not (sys.stdin.isatty() and sys.stderr.isatty()):
-        raise UsageError(
-            "profrun cannot ask you: stdin and stderr are not both a terminal",
-            fix="add --yes, or --dry-run to see what goes",
-        )
-    if not typer.confirm(question, err=True):
-        note("Nothing was removed.")
-        raise typer.Exit(1)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Collection, MutableMapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from profrun.contract import json_text
 from profrun.contract.codec import DocumentError, from_json, to_json
 from profrun.contract.steps import StepsFile
 
@@ -64,7 +64,7 @@ class Beside:
 def beside(path: Path) -> Beside:
     """What profrun left beside a file."""
     try:
-        data = json.loads((path.parent / "steps.json").read_text(encoding="utf-8"))
+        data = json_text.read(path.parent / "steps.json", follow=True)
         steps = from_json(StepsFile, data)
     except (OSError, ValueError, DocumentError):  # not recorded by profrun, or cut short
         steps = None

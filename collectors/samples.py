@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import json
 import math
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
@@ -24,6 +25,7 @@ import numpy as np
 from profrun.collectors.axis import LIMIT, on_axis
 from profrun.collectors.values import whole
 from profrun.contract.codec import from_json
+from profrun.contract.safe_files import open_file
 from profrun.contract.sampling import FORMAT, MEANINGS, TRACK, SampledSource, SamplesHeader
 from profrun.contract.visible_devices import plain_uuid
 from profrun.traces.schema import GPU_TRACKS
@@ -69,7 +71,7 @@ def add_files(writer: TraceWriter, files: Sequence[Path], hosts: Mapping[int, st
     damage, placing = Damage(), _Placing(writer, len(files), hosts or {})
     for file in files:
         try:
-            with file.open("rb") as stream:
+            with os.fdopen(open_file(file, os.O_RDONLY, follow=True), "rb") as stream:
                 header = read_header(stream)
                 shift = on_axis(writer.meta, header.anchor)
                 tracks = placing.tracks(header, shift)

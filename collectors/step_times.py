@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
 
 from profrun.collectors.axis import LIMIT, on_axis
+from profrun.contract import json_text
 from profrun.contract.codec import from_json
 from profrun.contract.steps import FORMAT, StepsFile, StepTime
 from profrun.traces.schema import STEP_CLOCKS, WINDOW_PARTS
@@ -24,11 +24,11 @@ def add_files(writer: TraceWriter, files: Sequence[Path]) -> Mapping[int, str]:
     damaged: list[str] = []
     for file in files:
         try:
-            value = json.loads(file.read_text(encoding="utf-8"))
+            value = json_text.read(file, follow=True)
             if not isinstance(value, dict) or value.get("format") != FORMAT:
                 raise ValueError(f"it is not of format {FORMAT}")
             known.append(from_json(StepsFile, value))
-        except (OSError, ValueError, RecursionError) as error:
+        except (OSError, ValueError) as error:
             damaged.append(f"{file.parent.name}/{file.name}: {error}")
     writer.issue(
         "steps_unreadable",

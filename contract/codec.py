@@ -21,6 +21,8 @@ Reader = Callable[[Any], Any]
 """From a JSON value to the value of a field; raises ``DocumentError`` for one of another type."""
 
 _SCALARS = frozenset({str, int, float, bool, type(None)})
+INT64 = 1 << 63
+"""Whole numbers of documents (times in ns, counts, bytes) are of 64 bits: from -INT64 to INT64 - 1."""
 
 
 class DocumentError(ValueError):
@@ -81,7 +83,8 @@ def from_json(cls: type[T], data: object, at: str = "") -> T:
         at: where in the document this is, for messages.
 
     Raises:
-        DocumentError: ``data`` is no object, a field without default is missing, or a value has another type.
+        DocumentError: ``data`` is no object, a field without default is missing, or a value has another type
+            or is no int64.
     """
     try:
         found: T = _dataclass_reader(typing.cast("Any", cls))(data)
@@ -170,16 +173,35 @@ def _reader(kind: Any) -> Reader:
         return _checked(lambda value: value in inner)
     if kind is float:
         number = _checked(lambda value: isinstance(value, (int, float)) and not isinstance(value, bool))
-        return lambda value: value if type(value) is float else float(number(value))
+        return lambda value: value if type(value) is float else _as_float(number(value))
+    if kind is int:
+        return _checked(lambda value: type(value) is int and -INT64 <= value < INT64)
     if kind in _SCALARS:
         return _checked(lambda value: type(value) is kind)
     return _checked(lambda value: isinstance(value, kind))
 
 
+def _as_float(value: float) -> float:
+    try:
+        return float(value)
+    except OverflowError:
+        raise DocumentError(f"is {_shown(value)}") from None
+
+
+def _shown(value: object) -> str:
+    """A value in at most 60 characters. Of one of millions of items only the first few are looked at."""
+    import reprlib  # only now: every Python process of a job loads this module
+
+    try:
+        return f"{reprlib.repr(value):.60}"
+    except (RecursionError, ValueError):  # an integer of more digits than Python prints
+        return f"a {type(value).__name__}"
+
+
 def _checked(fits: Callable[[Any], bool]) -> Reader:
     def read(value: Any) -> Any:
         if not fits(value):
-            raise DocumentError(f"is {value!r:.60}")
+            raise DocumentError(f"is {_shown(value)}")
         return value
 
     return read

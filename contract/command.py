@@ -12,6 +12,9 @@ from .schedule import Schedule
 
 FORMAT = 2
 
+OUTPUT_BYTES = 1 << 30
+"""How much of each of stdout and stderr is kept where the job does not say."""
+
 NODE_VARIABLE = "PROFRUN_NODE"
 """Tells the wrapper the name of its node where the cluster has no variable of its own for it."""
 
@@ -80,6 +83,8 @@ class Command:
             write into the trial's folder.
         timeout_s, grace_s: seconds until the trial is ended, and then until it is killed.
         patience_s: seconds without a sign of life after which the wrapper of another rank counts as dead.
+        output_bytes: about how many bytes of each of stdout and stderr are kept.
+        echo: what the program prints is also copied to the wrapper's own streams, for engines that show them.
         attempt: counts the executions of this trial, from 1.
         sample: samples of the GPUs and the host per second (``sampling``); 0: none.
         findings: what the runner has to say of the trial; the wrapper keeps it among the warnings.
@@ -110,6 +115,8 @@ class Command:
     timeout_s: float | None = None
     grace_s: float = 60.0
     patience_s: float = 120.0
+    output_bytes: int = OUTPUT_BYTES
+    echo: bool = True
     attempt: int = 1
     sample: float = 10.0  # sampling.DEFAULT_RATE, which every Python process of a job would load
     findings: tuple[Finding, ...] = ()

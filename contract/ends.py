@@ -5,7 +5,13 @@ Programs decide by ``exit.json``: ``signal``, ``stopped_by`` and ``code``.
 
 from __future__ import annotations
 
+import errno
 from typing import Literal
+
+DISK_FULL_ERRORS = frozenset({errno.ENOSPC, getattr(errno, "EDQUOT", errno.ENOSPC)})  # Windows has no EDQUOT
+"""Numbers of the errors that say that a disk is full, or a user's part of it."""
+DISK_FULL = "disk-full"
+"""``code`` of a trial that did not finish because the disk of its folder is full."""
 
 MemoryKill = Literal["group", "machine", "none", "unknown"]
 """Whether the kernel killed a process for want of memory while something ran: one of its own control group

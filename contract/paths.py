@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -12,6 +13,49 @@ LAUNCHES = "launches"
 and ``rank<k>`` of each rank that has come."""
 BUNDLE = "bundle"
 """Folder of a run that holds the in-job part, as it was shipped."""
+
+
+_LONGEST_NAME = 255
+"""Bytes of the name of a file, on every usual file system."""
+
+
+class OutsideError(ValueError):
+    """A path in a document leads out of the folder that it belongs to."""
+
+
+def inside(folder: Path, named: str) -> Path:
+    """The file or folder that a document names, which may have been written by anybody.
+
+    Args:
+        folder: what the path is relative to.
+        named: the path, as the document has it.
+
+    Raises:
+        OutsideError: it is absolute, leads out of the folder by ``..`` or by a symbolic link, or is no path.
+    """
+    parts = Path(named)
+    absolute = parts.is_absolute() or bool(parts.drive)
+    if not named or absolute or not all(part != ".." and _can_be_a_name(part) for part in parts.parts):
+        raise OutsideError(f"{named[:200]!r} is no path inside of {folder}")
+    found = folder / parts
+    real, home = os.path.realpath(found), os.path.realpath(folder)
+    if real != home and not real.startswith(home.rstrip(os.sep) + os.sep):
+        raise OutsideError(f"{named[:200]!r} is a symbolic link out of {folder}")
+    return found
+
+
+def is_plain_name(name: str) -> bool:
+    """Whether this is the name of a file or folder alone, without a path, that can be printed."""
+    plain = Path(name).name == name and name not in ("", ".", "..") and name.isprintable()
+    return plain and _can_be_a_name(name)
+
+
+def _can_be_a_name(part: str) -> bool:
+    """Whether the system can look up a file of this name: others raise errors of many kinds."""
+    try:
+        return len(os.fsencode(part)) <= _LONGEST_NAME and "\0" not in part
+    except UnicodeEncodeError:
+        return False
 
 
 @dataclass(frozen=True)

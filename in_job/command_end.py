@@ -33,6 +33,9 @@ class Outcome:
         run_s: seconds from there to its end; under a profiler within 10 ms, the resolution of /proc.
         app_s: seconds from the start of the command, the profiler's own included, to the same end.
         finalise_s: seconds from there to the end of the profiler.
+        lost_output: bytes of output that could not be written to the logs.
+        missing_output: bytes of output that are not kept because the logs would be too long.
+        disk_full: whether the disk of the logs was full.
     """
 
     status: int | None = None
@@ -50,6 +53,8 @@ class Outcome:
     app_s: float = 0.0
     finalise_s: float = 0.0
     lost_output: int = 0
+    missing_output: int = 0
+    disk_full: bool = False
 
     @property
     def code(self) -> int | None:

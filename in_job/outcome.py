@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 import signal as signals
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from ..contract.ends import died_text, stopped_text
+from ..contract.ends import DISK_FULL, died_text, stopped_text
 from ..contract.finding import Finding
 from . import hook_errors
 from .rank_answers import ENDED_WITH_RANK
@@ -90,6 +90,7 @@ class Facts:
         warnings: what the hook warned of; a critical one says why nothing was recorded.
         tool_says: the profiler's own reading of its tool's output.
         log: the end of the output.
+        disk_full: the disk of the trial's folder has no room now, or had none for the output.
     """
 
     cancelled: bool = False
@@ -107,6 +108,7 @@ class Facts:
     warnings: Sequence[Finding] = ()
     tool_says: str | None = None
     log: str = ""
+    disk_full: bool = False
 
     def paths(self, state: ArtefactState) -> list[str]:
         """Paths of the artefacts in this state."""
@@ -115,6 +117,15 @@ class Facts:
 
 def judge(outcome: Outcome, facts: Facts) -> tuple[Verdict, list[Finding]]:
     """How the trial ended, and what is worth saying that did not decide it."""
+    verdict, told = _judged(outcome, facts)
+    if verdict.state == "failed" and facts.disk_full:
+        reason = f"the disk of the trial's folder is full; {verdict.reason}"
+        verdict = replace(verdict, code=DISK_FULL, reason=reason)
+    return verdict, told
+
+
+def _judged(outcome: Outcome, facts: Facts) -> tuple[Verdict, list[Finding]]:
+    """The same, whatever the disk."""
     told = _told(outcome, facts)
     code, number = _codes(outcome, facts.tool)
     missing = facts.paths("missing")
@@ -141,6 +152,10 @@ def _told(outcome: Outcome, facts: Facts) -> list[Finding]:
     if outcome.lost_output:
         what = f"{outcome.lost_output} bytes of output could not be written to the logs (disk full?)"
         told.append(Finding("output-lost", "warning", what))
+    if outcome.missing_output:
+        what = f"{outcome.missing_output} bytes in the middle of the program's output were not kept"
+        why = "it printed more than resources.output"
+        told.append(Finding("output-cut", "info", what, why, "set resources.output higher to keep all of it"))
     broken = facts.paths("truncated")
     if broken:
         what = f"unfinished files were kept: {', '.join(broken)}"

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..contract import profilers
+from ..contract.ends import DISK_FULL
 from ..contract.finding import Finding, gravest_first
 from ..contract.machine import Machine, dotted
 from ..contract.preflight import Preflight, Readiness
@@ -25,7 +26,8 @@ if TYPE_CHECKING:
 _MIB = 1 << 20
 _SHM_LOW = 1024 * _MIB
 _DISK_LOW = 2048 * _MIB
-_DISK_NONE = 64 * _MIB
+DISK_NEEDED = 64 * _MIB
+"""With less room for its files a trial is not started: bytes."""
 
 
 def machine(gpus: str, *, stated: bool = False, root: Path = Path("/")) -> Machine:
@@ -103,8 +105,8 @@ def _disk(folder: Path) -> list[Finding]:
         return []
     return [
         Finding(
-            "disk-full" if free < _DISK_NONE else "disk-low",
-            "critical" if free < _DISK_NONE else "warning",
+            DISK_FULL if free < DISK_NEEDED else "disk-low",
+            "critical" if free < DISK_NEEDED else "warning",
             f"only {free // _MIB} MiB are free in {folder}",
             "profiles take from a few MiB to many GiB",
             "free some room or put the runs folder on a larger disk",

@@ -9,6 +9,7 @@ import sys
 import time
 from typing import TYPE_CHECKING
 
+from ..contract.command import OUTPUT_BYTES
 from . import memory_kills, proctree
 from .command_end import Outcome, start_error
 from .command_watch import BLOCKED, STOPS, Watch, reap
@@ -32,6 +33,8 @@ class Supervisor:
         folder: the trial folder, for the logs.
         suffix: before '.log' in their names, for ranks beyond the first.
         grace: seconds between the request to end and the kill.
+        echo: copy what the commands print to this process's own streams.
+        output_bytes: about how much of each of stdout and stderr is kept.
         overdue: whether another rank has failed and the program is not to wait for it any longer.
         guard: is told of each command, and ends it if this process is killed.
 
@@ -46,6 +49,7 @@ class Supervisor:
         suffix: str = "",
         grace: float = 60.0,
         echo: bool = True,
+        output_bytes: int = OUTPUT_BYTES,
         overdue: Callable[[], bool] | None = None,
         guard: Guard | None = None,
     ) -> None:
@@ -53,6 +57,7 @@ class Supervisor:
         self.suffix = suffix
         self.grace = grace
         self.echo = echo
+        self.output_bytes = output_bytes
         self.overdue = overdue
         self.stopped_by: str | None = None
         self.guard = guard
@@ -153,7 +158,10 @@ class Supervisor:
         assert child.stderr is not None
         self._tees = [
             Tee(
-                os.dup(pipe.fileno()), self.folder / f"{name}{self.suffix}.log", stream if self.echo else None
+                os.dup(pipe.fileno()),
+                self.folder / f"{name}{self.suffix}.log",
+                stream if self.echo else None,
+                self.output_bytes,
             )
             for name, pipe, stream in (("stdout", child.stdout, 1), ("stderr", child.stderr, 2))
         ]
@@ -185,6 +193,8 @@ class Supervisor:
         for tee in self._tees:
             tee.join(timeout=STRAY_S)
         outcome.lost_output = sum(tee.lost for tee in self._tees)
+        outcome.missing_output = sum(tee.missing for tee in self._tees)
+        outcome.disk_full = any(tee.full for tee in self._tees)
 
     @property
     def tail(self) -> str:

@@ -30,7 +30,7 @@ from . import (
 )
 from .earlier import no_steps_before
 from .execution import Execution, Result
-from .files import Reserve, read_json, set_phase, write_json
+from .files import Reserve, is_full, read_json, set_phase, write_json
 from .guard import guarded
 from .node import node_names
 from .outcome import Facts, Verdict, judge
@@ -95,6 +95,8 @@ class Trial:
             folder,
             suffix=self.ranks.suffix,
             grace=self.command.grace_s,
+            echo=self.command.echo,
+            output_bytes=self.command.output_bytes,
             overdue=self.signs.overdue,
             guard=guard,
         )
@@ -243,10 +245,16 @@ class Trial:
             warnings=[*told, *(one for one in result.warnings if one.code == NOT_COPIED)],
             tool_says=self._tool_says(result.prepared, wrapped, log, result.artefacts),
             log=log,
+            disk_full=self._lacked_room(outcome, result),
         )
         verdict, more = judge(outcome, facts)
         result.warnings += [*told, *more]
         return verdict
+
+    def _lacked_room(self, outcome: Outcome, result: Result) -> bool:
+        """Whether the disk was full; of a trial in which all went well that is not asked."""
+        odd = outcome.code != 0 or any(artefact.state != "whole" for artefact in result.artefacts)
+        return outcome.disk_full or (odd and is_full(self.paths.folder))
 
     def _artefacts(self, wrapped: Wrapped) -> list[Artefact]:
         """The files of the ranks that this wrapper answers for, and those that are missing."""

@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING
 
 from ..contract.codec import DocumentError, from_json, to_json
 from ..contract.launch_file import NAME, LaunchFile
-from ..contract.paths import LAUNCHES, TRIALS, TrialPaths
+from ..contract.paths import LAUNCHES, TRIALS, TrialPaths, is_plain_name
 from ..contract.points import trial_id
 from .files import read_json, write_json
 from .wrap_args import WrapError
@@ -114,7 +114,7 @@ def planned(out: Path, asked: Asked) -> Command:
 def _launches(out: Path) -> _Known:
     """The launches that were begun."""
     found = []
-    folders = {int(path.name): path for path in (out / LAUNCHES).glob("[0-9]*") if path.name.isdigit()}
+    folders = {int(path.name): path for path in (out / LAUNCHES).glob("[0-9]*") if path.name.isdecimal()}
     for _, folder in sorted(folders.items()):
         try:
             document = from_json(LaunchFile, read_json(folder / NAME))
@@ -128,7 +128,8 @@ def _is_ours(out: Path, found: _Found, asked: Asked) -> bool:
     """Whether this may be the launch of a rank."""
     document = found.document
     return (
-        _point(document.command) == _point(asked.command)
+        is_plain_name(document.command.trial)  # nobody else's document leads a rank to another folder
+        and _point(document.command) == _point(asked.command)
         and (document.launch, document.world_size) == (asked.launch, asked.own.world_size)
         and not TrialPaths(out / TRIALS / document.command.trial).exit.exists()
     )

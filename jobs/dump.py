@@ -112,7 +112,7 @@ def _schedule(job: Job) -> dict[str, object]:
 
 def _resources(job: Job) -> dict[str, object]:
     values = asdict(job.resources)
-    for name in ("memory", "shm", "tmp"):
+    for name in ("memory", "shm", "tmp", "output"):
         values[name] = None if values[name] is None else size_text(values[name])
     if isinstance(job.resources.gpus, tuple):
         values["gpus"] = list(job.resources.gpus)

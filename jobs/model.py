@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from profrun.contract.command import Ranges
+from profrun.contract.command import OUTPUT_BYTES, Ranges
 from profrun.contract.options import REQUIRED, option
 from profrun.contract.points import NAME
 from profrun.contract.profilers import COUNTERS, TIMELINE, candidates
@@ -78,6 +78,12 @@ class Resources:
     )
     timeout: float = option(
         seconds(1), "A trial that runs longer is ended, its profile kept.", "30m", value=1800.0
+    )
+    output: int = option(
+        size(1 << 10),
+        "How much of each of stdout and stderr of a rank is kept: of more, the beginning and the end.",
+        "1GiB",
+        value=OUTPUT_BYTES,
     )
     grace: float = option(seconds(0), "Time a profiler gets to write before it is killed.", "60s", value=60.0)
 

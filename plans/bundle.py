@@ -134,12 +134,21 @@ def write_bundle(dest: Path, profilers: Iterable[str] = ()) -> None:
         UsageError: as of ``bundle_files``.
         OSError: the folder cannot be written.
     """
+    files = bundle_files(profilers)
     partial = dest.with_name(dest.name + ".partial")
-    shutil.rmtree(partial, ignore_errors=True)
-    _write(partial, bundle_files(profilers))
-    if dest.exists():
-        shutil.rmtree(dest)
+    _remove(partial)
+    partial.mkdir()  # and not through a link: it would lead somewhere else
+    _write(partial, files)
+    _remove(dest)
     partial.rename(dest)
+
+
+def _remove(folder: Path) -> None:
+    """Remove a folder; of a link only the link."""
+    if folder.is_dir() and not folder.is_symlink():
+        shutil.rmtree(folder)
+    else:
+        folder.unlink(missing_ok=True)
 
 
 def digest_of(files: Mapping[str, bytes]) -> str:

@@ -181,6 +181,7 @@ def make_command(
         recorded=job.ranks,
         timeout_s=job.resources.timeout,
         grace_s=job.resources.grace,
+        output_bytes=job.resources.output,
         attempt=attempt,
         sample=job.sample,
         secrets=job.secrets,

@@ -8,7 +8,7 @@ import time
 
 from profrun.errors import FailedError, InputError, ProfrunError, UnavailableError, UsageError
 from profrun.store.events import read_events
-from profrun.store.files import explained, last_line
+from profrun.store.files import appending, explained, last_line
 from profrun.store.lock import driving, is_held
 from profrun.store.runs import Run
 
@@ -28,7 +28,7 @@ def spawn_driver(run: Run, *, repeat_failed: bool = False) -> int:
 
     # The current folder must not be importable there: it holds the user's modules, not ours.
     code = "import sys; sys.path[:] = [p for p in sys.path if p]; from profrun.cli import main; main()"
-    with explained(run.driver_log), run.driver_log.open("ab") as log:
+    with explained(run.driver_log), appending(run.driver_log) as log:
         pid = os.posix_spawn(
             sys.executable,
             [sys.executable, "-c", code, "resume", *(["--failed"] if repeat_failed else []), str(run.path)],

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, Generic, Protocol
 
 from profrun.backends.base import Backend, P
+from profrun.contract.ends import DISK_FULL
 from profrun.contract.exit import Exit
 from profrun.contract.finding import Finding
 from profrun.contract.states import TERMINAL, Status
@@ -21,6 +22,7 @@ from profrun.contract.units import rank_list
 from profrun.errors import ProfrunError, UnavailableError
 from profrun.in_job.repository import Repositories
 from profrun.plans.model import Plan, Trial
+from profrun.runner.disk_watch import DiskWatch
 from profrun.runner.interrupt import Interrupts
 from profrun.runner.make_trace import made_elsewhere
 from profrun.runner.placement import Placed, Placer
@@ -79,7 +81,8 @@ def drive(
 
     Raises:
         UsageError: another process drives the run.
-        UnavailableError: the disk is full, or the backend cannot be used. What was collected is kept.
+        DiskFullError: the disk is full: no other trial was started. What was collected is kept.
+        UnavailableError: the backend cannot be used. What was collected is kept.
     """
     with driving(run.lock, run.name):
         driver = _Driver(run, plan, backend, cwd, observer, interrupts)
@@ -109,10 +112,12 @@ class _Driver(Generic[P]):
         self.unreachable: float | None = None  # monotonic time since when, if it is
         self.cancelled_at: float | None = None  # monotonic time of the kill, if any
         self.stopping = 0  # how many wishes to end were acted upon
+        self.disk = DiskWatch(run)
 
     def go(self, repeat_failed: bool, prepared: P | None) -> None:
         """From what the folder says to ``done``."""
-        self.run.cancel_request.unlink(missing_ok=True)
+        with explained(self.run.cancel_request):
+            self.run.cancel_request.unlink(missing_ok=True)
         before = read_state(self.run)
         if any(record.attempt for record in before.trials):
             self._write("resumed", kept=before.count("finished"))
@@ -125,6 +130,7 @@ class _Driver(Generic[P]):
 
     def _take_over(self, records: Sequence[TrialRecord], repeat_failed: bool) -> list[Trial]:
         """Sort the folder's trials: to repeat (returned), to wait for (``active``), to normalise (done)."""
+        again = {record.id for record in records if record.code == DISK_FULL}
         repeat = {"planned", "cancelled", "lost"} | ({"failed", "timeout"} if repeat_failed else set())
         open_handles = {
             record.id: record.handle or Handle(self.backend.name, {})
@@ -140,15 +146,16 @@ class _Driver(Generic[P]):
                 self.observer.note(f"{record.id} is still running: waiting for it")
             elif status is not None and status.state not in repeat:
                 self._finish(record.id, status)
-            elif status is not None or record.state in repeat:
+            elif status is not None or record.state in repeat or record.id in again:
                 todo.append(self.plan.trials[record.index])
             elif record.trace is None and record.ended:
                 self._normalise(record)
         return todo
 
     def _ship_bundle(self) -> None:
-        """Put the in-job part beside the trials, whole or not at all."""
-        if (self.run.bundle / "run.py").exists():
+        """Put the in-job part beside the trials, whole or not at all. What lies there is never trusted: it
+        stays only while trials run that were started with it, which load parts of it later."""
+        if self.active:
             return
         from profrun.plans.bundle import profilers_of, write_bundle
 
@@ -164,12 +171,14 @@ class _Driver(Generic[P]):
         lanes = {t.id: self.backend.lane(prepared, t) for t in self.plan.trials} if prepared else {}
         order = StartOrder(todo, lanes)
         while True:
-            if prepared is not None and not self._wishes():
+            if prepared is not None and not self._wishes() and order.left and self.disk.has_room():
                 for trials in order.take(self.active):
                     self._start(prepared, trials)
             if not self.active:
-                return
+                break
             self._wait_for_an_end()
+        if self.disk.why is not None and not self.interrupts.count:
+            raise self.disk.error()
 
     def _end_leftovers(self, trials: Sequence[str]) -> None:
         """Nothing of these trials, which are over, is to run beside what is measured next."""
@@ -346,6 +355,7 @@ class _Driver(Generic[P]):
             exit_code=status.exit_code,
             code=status.code,
         )
+        self.disk.ended(trial_id, status)
         self._normalise(read_trial(self.run, trial_id))
 
     def _normalise(self, record: TrialRecord) -> None:
@@ -357,6 +367,7 @@ class _Driver(Generic[P]):
         except KeyboardInterrupt:
             self.observer.note(f"{record.id}: its files are kept, the trace is made on resume")
             return
+        self.disk.normalised(record.id, done)
         event = done.event(self.run)
         if event is not None:
             self._write(event[0], record.id, **event[1])

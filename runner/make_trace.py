@@ -60,7 +60,7 @@ def made_elsewhere(
         told = json.loads(lines[-1])
         trace = record.paths.trace if told["made"] else None
         if trace is None or (trace / "meta.json").is_file():
-            return Normalised(trace, told["error"], float(told["seconds"]))
+            return Normalised(trace, told["error"], float(told["seconds"]), bool(told["full"]))
         return "what it made is not seen here"
     said = [line for line in err.splitlines() if line.strip()]
     return said[-1] if said else f"it ended with exit code {process.returncode}"
@@ -95,7 +95,8 @@ def main(argv: Sequence[str]) -> int:
             shutil.rmtree(own)
             if not (record.paths.trace / "meta.json").is_file():
                 raise
-    print(json.dumps({"made": done.trace is not None, "error": done.error, "seconds": done.seconds}))
+    made = done.trace is not None
+    print(json.dumps({"made": made, "error": done.error, "seconds": done.seconds, "full": done.full}))
     return 0
 
 

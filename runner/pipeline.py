@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from profrun.backends.base import Backend, PreparedPlan, load
 from profrun.plans.model import Plan
 from profrun.runner.linux import need_linux
-from profrun.runner.planning import plan_job, plan_of, vendor_seen
+from profrun.runner.planning import plan_document, plan_job, plan_of, vendor_seen
 from profrun.store.runs import Run, create
 
 if TYPE_CHECKING:  # a dry run needs none of these, and loading them takes a third of its time
@@ -99,9 +99,7 @@ def new_run(root: Path, spec: Spec, plan: Plan, *, backend: str) -> Run:
     Raises:
         UnavailableError: the runs folder cannot be written or the disk is full.
     """
-    from profrun.contract.codec import to_json
     from profrun.jobs.dump import dump_job
-    from profrun.plans.make import plan_file
     from profrun.version import VERSION
 
     return create(
@@ -109,7 +107,7 @@ def new_run(root: Path, spec: Spec, plan: Plan, *, backend: str) -> Run:
         plan.job.name,
         spec_text=spec.text,
         resolved_text=dump_job(plan.job),
-        plan=to_json(plan_file(plan)),
+        plan=plan_document(plan),
         backend=backend,
         cwd=spec.folder,
         version=VERSION,
@@ -120,12 +118,16 @@ def reopen(run: Run) -> PreparedRun:
     """A run that exists, ready to be carried on.
 
     Raises:
-        InputError: it was never planned to the end, or this profrun plans it differently.
+        InputError: it was never planned to the end, this profrun plans it differently, or its folder holds
+            what profrun does not make in one: a link, a pipe.
+        UsageError: this user did not make it here, and has not accepted it (``received.accept``).
         UnavailableError: this is not Linux.
     """
     need_linux("carrying on a run")
+    from profrun.runner.received import need_own
     from profrun.store.state import read_state
 
+    need_own(run)
     state = read_state(run)
     return PreparedRun(run, plan_of(run), load(state.backend), state.cwd)
 

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import json
 import os
+import shlex
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from profrun.errors import InputError, UsageError
-from profrun.plans.model import Plan
+from profrun.plans.model import Plan, Trial, read_plan_file
 from profrun.store.runs import Run, created, is_run, read_plan
 
 if TYPE_CHECKING:
@@ -96,15 +98,57 @@ def plan_of(run: Run) -> Plan:
     """The plan of a run, made again from its ``resolved.yaml``.
 
     Raises:
-        InputError: the run was never planned to the end, or this profrun plans it differently.
+        InputError: the run was never planned to the end, or ``plan.json`` says something else: this profrun
+            plans it differently, or one of the two files was changed.
     """
     kept = read_plan(run)
-    planned = [item.id for item in kept.trials]
     plan = plan_job(spec_at(run.resolved), vendor=kept.vendor)
-    if [trial.id for trial in plan.trials] != planned:
+    if [trial.id for trial in plan.trials] != [trial.id for trial in kept.trials]:
         raise InputError(
             f"{run.name} cannot be carried on",
             why="this profrun plans its resolved.yaml differently from plan.json",
             fix="use the profrun version named in its events.jsonl, or submit it as a new run",
         )
+    again = read_plan_file(json.loads(json.dumps(plan_document(plan))))
+    for now, was in zip(again.trials, kept.trials, strict=True):
+        _need_same(run, now, was)
     return plan
+
+
+def plan_document(plan: Plan) -> dict[str, Any]:
+    """What ``plan.json`` says of a plan."""
+    from profrun.contract.codec import to_json
+    from profrun.plans.make import plan_file
+
+    document: dict[str, Any] = to_json(plan_file(plan))
+    return document
+
+
+_RUN = ("index", "variant", "collector", "blocking", "repeat", "argv", "env", "site")
+"""Fields of a trial that say what is run. The options of profilers may get new ones in a later version."""
+
+
+def _need_same(run: Run, now: Trial, was: Trial) -> None:
+    """Refuse a trial of which ``plan.json`` and ``resolved.yaml`` do not say the same.
+
+    Args:
+        now: as ``resolved.yaml`` has it. was: as ``plan.json`` has it.
+
+    Raises:
+        InputError: they differ; names the first difference.
+    """
+    for name in _RUN:
+        one, other = getattr(was, name), getattr(now, name)
+        if one != other:
+            raise InputError(
+                f"{run.name} cannot be carried on",
+                why=f"plan.json and resolved.yaml differ in {name} of trial {now.id}: "
+                f"{_shown(one)} and {_shown(other)}",
+                fix="one of the two files was changed: submit the job that you mean as a new run",
+            )
+
+
+def _shown(value: object) -> str:
+    """A value of a plan for a message, on one line."""
+    text = shlex.join(value) if isinstance(value, tuple) else repr(value)
+    return repr(text[:200]) if not text.isprintable() else text[:200]

@@ -19,7 +19,7 @@ from profrun.runner.problems import problems_of
 from profrun.runner.references import opened, shown_name
 from profrun.runner.twins import unprofiled_step
 from profrun.store.documents import provenance_beside, read_provenance
-from profrun.store.files import write_text
+from profrun.store.files import read_text, write_text
 from profrun.store.run_result import read_findings
 from profrun.store.state import RunState, TrialRecord
 
@@ -35,6 +35,8 @@ TABS = 8
 """At most this many traces of a run have a tab of their own."""
 SLICES = 2_000_000
 """Most slices of all timelines of a report; its traces share them."""
+_SPEC_BYTES = 16 << 20
+"""Largest job file that a report shows."""
 METRICS = 200
 """Most hardware counters of a trace that are shown."""
 
@@ -241,8 +243,8 @@ def _used_gpus(state: RunState, machines: Mapping[str, Provenance], read: ReadTr
 
 def _text(path: Path) -> str | None:
     try:
-        return path.read_text(encoding="utf-8", errors="replace")
-    except OSError:
+        return read_text(path, _SPEC_BYTES)
+    except (FileNotFoundError, ProfrunError):
         return None
 
 

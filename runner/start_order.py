@@ -25,6 +25,11 @@ class StartOrder:
         self._waiting = list(trials)
         self._lanes = lanes
 
+    @property
+    def left(self) -> int:
+        """How many trials wait for their turn."""
+        return len(self._waiting)
+
     def take(self, active: Collection[str]) -> list[list[Trial]]:
         """The trials whose turn it is; each inner list is for one ``submit``. They do not wait any more.
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import os
+import re
 import shutil
 import time
 import traceback
@@ -17,24 +19,34 @@ from profrun.backends.environ import secret_names
 from profrun.contract.codec import to_json
 from profrun.contract.command import Command
 from profrun.contract.paths import TrialPaths
+from profrun.contract.safe_files import odd_kind
 from profrun.contract.schedule import RECORDING_CUT
-from profrun.errors import InputError, ProfrunError
+from profrun.errors import DiskFullError, FailedError, InputError, ProfrunError
 from profrun.in_job.repository import Repositories
 from profrun.plans.model import Trial
 from profrun.runner.placement import Placed
 from profrun.store.documents import read_command, whole_artefacts
-from profrun.store.files import explained, make_dir, os_error, read_json, write_json
+from profrun.store.files import explained, make_dir, os_error, read_json, write_json, write_text
 from profrun.store.runs import Run
 from profrun.store.state import TrialRecord
+
+_MOST_ATTEMPTS = 1_000_000
+_NUMBER = re.compile(r"[0-9]{1,6}", re.ASCII)
+"""Name of the folder of an earlier attempt."""
 
 
 @dataclass(frozen=True)
 class Normalised:
-    """What became of a trial's files: a trace or the reason why there is none, and how long it took."""
+    """What became of a trial's files: a trace or the reason why there is none, and how long it took.
+
+    Attributes:
+        full: there is none because the disk is full.
+    """
 
     trace: Path | None
     error: str | None
     seconds: float
+    full: bool = False
 
     def event(self, run: Run) -> tuple[str, dict[str, Any]] | None:
         """Name and content of the event that the run's log keeps of it; None where nothing was to be made."""
@@ -54,7 +66,7 @@ def rotate(trial: TrialPaths) -> int:
     """
     folder, attempts = trial.folder, trial.attempts
     with explained(folder):
-        earlier = sorted(int(path.name) for path in attempts.glob("[0-9]*"))
+        earlier = sorted(int(path.name) for path in attempts.glob("[0-9]*") if _NUMBER.fullmatch(path.name))
         left = [path for path in folder.iterdir() if path != attempts] if folder.is_dir() else []
         if not left:
             return (earlier[-1] if earlier else 0) + 1
@@ -72,7 +84,7 @@ def _attempt_of(trial: TrialPaths) -> int | None:
         told = read_command(trial)
     except InputError:
         return None
-    return told.attempt if told is not None else None
+    return told.attempt if told is not None and 0 < told.attempt < _MOST_ATTEMPTS else None
 
 
 def prepare(
@@ -155,10 +167,10 @@ def normalise(
             samples=record.paths.samples(),
             progress=progress,
         )
-    except ProfrunError as error:
-        return Normalised(None, str(error), time.perf_counter() - started)
     except Exception as error:
-        return Normalised(None, _crash(record.paths, error), time.perf_counter() - started)
+        told = error if isinstance(error, ProfrunError) else _crash(record.paths, error)
+        seconds, full = time.perf_counter() - started, isinstance(told, DiskFullError)
+        return Normalised(None, str(told), seconds, full)
     return Normalised(out, None, time.perf_counter() - started)
 
 
@@ -188,21 +200,21 @@ def _nothing(record: TrialRecord) -> str | None:
     return "the collector left nothing that can be read; see the trial's stderr.log"
 
 
-def _crash(trial: TrialPaths, error: Exception) -> str:
+def _crash(trial: TrialPaths, error: Exception) -> ProfrunError:
     """One line about an error nobody expected, so that it does not cost the other trials."""
     if isinstance(error, OSError):
-        return str(os_error(error, trial.folder))
+        return os_error(error, trial.folder)
     if "No space left on device" in str(error):  # the trace engine's own words
-        return str(os_error(OSError(errno.ENOSPC, ""), trial.trace))
+        return os_error(OSError(errno.ENOSPC, os.strerror(errno.ENOSPC)), trial.trace)
     crash = trial.folder / "normalise-crash.log"
-    with contextlib.suppress(OSError):
-        crash.write_text("".join(traceback.format_exception(error)), encoding="utf-8")
-    return f"bug in a reader ({type(error).__name__}: {error}); the traceback is in {crash}"
+    with contextlib.suppress(ProfrunError):
+        write_text(crash, "".join(traceback.format_exception(error)), durable=False)
+    return FailedError(f"bug in a reader ({type(error).__name__}: {error}); the traceback is in {crash}")
 
 
 def sources(record: TrialRecord) -> list[Path]:
     """The files of a trial that make its trace: those of its artefacts that a reader takes, by content."""
-    steps = record.paths.steps()
+    steps = [path for path in record.paths.steps() if odd_kind(path) is None]
     if record.collector == "none":
         return steps
     from profrun.collectors.normalize import readers, readers_of

@@ -7,12 +7,14 @@ import time
 from collections.abc import Iterator, Mapping
 
 from profrun.backends.base import Backend, PreparedPlan, load
+from profrun.backends.local import LocalBackend
 from profrun.contract.states import TERMINAL, Status
 from profrun.errors import ProfrunError, UsageError
 from profrun.store.documents import read_command
 from profrun.store.events import Handle
 from profrun.store.files import write_json
 from profrun.store.lock import driving, is_held
+from profrun.store.origin import foreign, need_plain
 from profrun.store.runs import Run
 from profrun.store.state import RunState, TrialRecord, outcome, read_state
 
@@ -22,12 +24,15 @@ _LOOK_S = 0.2
 def observed_state(run: Run) -> RunState:
     """The run's state, with the backend asked about trials that the folder alone does not settle.
 
-    While somebody drives the run its log is up to date and nobody is asked.
+    While somebody drives the run its log is up to date and nobody is asked. Nor is an engine asked about the
+    trials of a run that came from elsewhere: its files may name any job or container.
     """
     state = read_state(run)
     handles = _open_handles(state)
     if state.driven or not handles:
         return state
+    if state.backend != LocalBackend.name and (came := foreign(run)) is not None:
+        return dataclasses.replace(state, notes=(*state.notes, f"{state.backend} was not asked: {came.why}"))
     try:
         found = load(state.backend).status(handles, run)
     except ProfrunError as error:
@@ -85,7 +90,8 @@ def pick_trial(run: Run, wanted: str | None, *, wait: bool = False) -> TrialReco
 def log_lines(run: Run, record: TrialRecord, *, follow: bool) -> Iterator[str]:
     """What the trial printed: from its files once it ended, from the backend while it runs."""
     state = read_state(run)
-    backend = load("local" if record.ended else state.backend)
+    from_files = record.ended or foreign(run) is not None
+    backend = load("local" if from_files else state.backend)
     handle = record.handle or Handle(backend.name, {})
     yield from backend.logs(handle, run, record.id, follow=follow and not record.ended)
 
@@ -94,7 +100,8 @@ def cancel_run(run: Run, *, now: bool, wait: bool) -> RunState:
     """End a run: ask its driver, or do it here when nobody drives it.
 
     Raises:
-        UsageError: the run has ended already.
+        UsageError: the run has ended already, or it came from elsewhere: the processes, jobs or containers
+            that its files name may be others here.
     """
     state = read_state(run)
     if state.driven:
@@ -105,6 +112,13 @@ def cancel_run(run: Run, *, now: bool, wait: bool) -> RunState:
     handles = _open_handles(state)
     if not handles:
         raise UsageError(f"nothing of {run.name} is running", why=f"it is {state.phase}")
+    if (came := foreign(run)) is not None:
+        raise UsageError(
+            f"{run.name} was not made here by you, so nothing of it is ended",
+            why=came.why,
+            fix="cancel it where it was started; `profrun resume --yes` makes it yours",
+        )
+    need_plain(run)
     with driving(run.lock, run.name):
         _cancel_here(run, state, load(state.backend), handles, now=now)
     return read_state(run)

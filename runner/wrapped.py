@@ -31,7 +31,9 @@ from profrun.store.documents import read_exit, status_of, with_late_answers
 from profrun.store.events import EventLog
 from profrun.store.files import explained, read_json, write_json, write_text
 from profrun.store.lock import driving
+from profrun.store.origin import need_plain
 from profrun.store.runs import Run, created, is_run
+from profrun.store.seal import place_of
 from profrun.store.state import RunState, TrialRecord, outcome, read_state
 from profrun.version import VERSION
 
@@ -69,15 +71,16 @@ def launches(folder: Path) -> list[Launch]:
         InputError: there is none, or a document is damaged.
     """
     found = []
-    places = [path for path in folder.glob(f"{LAUNCHES}/[0-9]*") if path.name.isdigit()]
+    places = [path for path in folder.glob(f"{LAUNCHES}/[0-9]*") if path.name.isdecimal()]
     for place in sorted(places, key=lambda path: int(path.name)):
         try:
             document = from_json(LaunchFile, read_json(place / NAME))
+            _number(document.command)
         except DocumentError as error:
             raise InputError(f"{place / NAME} is damaged", why=str(error), fix=f"remove {place}") from error
         if not Run(folder).trial(document.command.trial).folder.is_dir():
             continue
-        came = sorted(int(path.name[4:]) for path in place.glob("rank*") if path.name[4:].isdigit())
+        came = sorted(int(path.name[4:]) for path in place.glob("rank*") if path.name[4:].isdecimal())
         found.append(Launch(document, tuple(came)))
     if not found:
         raise InputError(f"nothing was recorded in {folder}", fix="start a command in it with `profrun wrap`")
@@ -95,11 +98,12 @@ def complete(
         progress: is told how far the files of a trial have been read, and of how much, in bytes.
 
     Raises:
-        InputError: nothing was recorded, or a document is damaged.
+        InputError: nothing was recorded, a document is damaged, or the folder holds a link or the like.
         UsageError: another process does the same, or a backend of profrun made this run.
         UnavailableError: the folder cannot be written.
     """
     run = Run(folder.absolute())
+    need_plain(run)
     found = launches(run.path)
     if is_run(run.path) and created(run).get("backend") != WRAPPED:
         raise UsageError(f"{run.path} is a run already", fix=f"see `profrun status {run.name}`")
@@ -127,7 +131,13 @@ def _write_documents(run: Run, found: Sequence[Launch]) -> Plan:
     if not is_run(run.path):
         first = found[0].command
         run.log().append(
-            "created", run=run.name, job=job.name, backend=WRAPPED, cwd=first.cwd, profrun=VERSION
+            "created",
+            run=run.name,
+            job=job.name,
+            backend=WRAPPED,
+            cwd=first.cwd,
+            profrun=VERSION,
+            **to_json(place_of(run.path)),
         )
     head = (
         "# Written by `profrun normalize`: what `profrun wrap` was told. Another launcher started the trials."
@@ -140,11 +150,23 @@ def _write_documents(run: Run, found: Sequence[Launch]) -> Plan:
     return plan
 
 
+def _number(command: Command) -> int:
+    """Number of a trial, with which its id begins.
+
+    Raises:
+        DocumentError: it begins otherwise.
+    """
+    head = command.trial.partition("-")[0]
+    if not (head.isdecimal() and len(head) < 10):
+        raise DocumentError(f"is {command.trial[:60]!r}", "command.trial")
+    return int(head)
+
+
 def _planned(command: Command) -> Trial:
     """The trial of a plan that a wrapped command was; its number is that of its folder."""
     options = {command.profiler: command.options} if command.profiler else command.options
     return Trial(
-        index=int(command.trial.partition("-")[0]),
+        index=_number(command),
         id=command.trial,
         variant=command.variant,
         values=command.values,  # type: ignore[arg-type] # they are what the command line can hold

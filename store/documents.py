@@ -15,7 +15,7 @@ from profrun.contract.codec import DocumentError, from_json, to_json
 from profrun.contract.command import Command
 from profrun.contract.denominator import Denominator, found_by
 from profrun.contract.exit import Exit
-from profrun.contract.paths import TrialPaths
+from profrun.contract.paths import OutsideError, TrialPaths, inside
 from profrun.contract.states import Status
 from profrun.contract.steps import StepsFile
 from profrun.errors import InputError
@@ -241,8 +241,17 @@ def with_the_engines_reason(trial: TrialPaths, found: Exit, told: Status) -> Exi
 def whole_artefacts(trial: TrialPaths, found: Exit | None) -> list[Path]:
     """Profiler files of a trial that are there and whole; truncated ones are kept, and are not in it."""
     artefacts = found.artefacts if found is not None else ()
-    paths = [trial.folder / artefact.path for artefact in artefacts if artefact.state == "whole"]
-    return [path for path in paths if path.exists()]
+    named = [_within(trial.folder, artefact.path) for artefact in artefacts if artefact.state == "whole"]
+    return [path for path in named if path is not None and path.is_file()]
+
+
+def _within(folder: Path, named: str) -> Path | None:
+    """A file that a document names; None where it is not in the trial's folder: only what is there is
+    read."""
+    try:
+        return inside(folder, named)
+    except OutsideError:
+        return None
 
 
 def _read(kind: type[T], path: Path) -> T | None:

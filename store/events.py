@@ -12,9 +12,14 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
-from profrun.store.files import explained, write_all
+from profrun.contract import json_text
+from profrun.contract.codec import INT64
+from profrun.contract.safe_files import OddFileError, open_file, read_file
+from profrun.contract.states import TrialState
+from profrun.errors import InputError
+from profrun.store.files import explained, odd_file, write_all
 
 NAMES = (
     "created",
@@ -29,6 +34,7 @@ NAMES = (
     "cancelled",
     "error",
     "done",
+    "accepted",
 )
 """Events a reader may meet; unknown ones are kept and ignored."""
 
@@ -78,7 +84,7 @@ class EventLog:
         record: Event = {"ts": self._clock(), "event": event, "trial": trial, **data}
         line = (json.dumps(record, separators=(",", ":")) + "\n").encode()
         with explained(self.path):
-            fd = os.open(self.path, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o666)
+            fd = open_file(self.path, os.O_RDWR | os.O_APPEND | os.O_CREAT)
             try:
                 # A torn last line must not swallow this one.
                 write_all(fd, (b"\n" if _torn(fd) else b"") + line, durable=durable)
@@ -94,23 +100,59 @@ def _torn(fd: int) -> bool:
 
 
 def read_events(path: Path) -> Events:
-    """Every readable event; none when the file is not there."""
+    """Every readable event; none when the file is not there.
+
+    Raises:
+        InputError: the log cannot be read, is larger than profrun makes one, or something else is in its
+            place.
+    """
     events = Events()
     try:
-        data = path.read_bytes()
-    except FileNotFoundError:
+        data = read_file(path, json_text.MOST_BYTES)
+    except (FileNotFoundError, NotADirectoryError):
         return events
+    except OddFileError as error:
+        raise odd_file(path, error.what) from error
+    except OSError as error:
+        raise InputError(f"{path} cannot be read", why=error.strerror) from error
     for line in data.split(b"\n"):
         if not line.strip():
             continue
         try:
-            record = json.loads(line)
-        except ValueError:
+            record = json_text.parse(line)
+        except json_text.JsonError:
             events.unreadable += 1
             continue
-        whole = isinstance(record, dict) and isinstance(record.get("event"), str)
-        if whole and isinstance(record.get("ts"), int):
+        if _whole(record):
             events.items.append(record)
         else:
             events.unreadable += 1
     return events
+
+
+_STATES: tuple[str, ...] = get_args(TrialState)
+_TEXTS = ("reason", "code", "message", "by", "trial")
+_GIVEN_TEXTS = ("job", "backend", "cwd", "run", "profrun", "path", "host", "seal")
+"""Keys of events whose values are texts; those of the first list may be null."""
+
+
+def _whole(record: object) -> bool:
+    """Whether this is an event, with values that can be used as what they should be."""
+    if not isinstance(record, dict) or not isinstance(record.get("event"), str) or "ts" not in record:
+        return False
+    texts = all(record.get(key) is None or isinstance(record[key], str) for key in _TEXTS)
+    given = all(isinstance(record[key], str) for key in _GIVEN_TEXTS if record.get(key) is not None)
+    numbers = all(_is_int(record[key]) for key in ("ts", "attempt") if key in record)
+    code = record.get("exit_code")
+    ends = record["event"] in ("state", "finished") and "state" in record
+    state = not ends or record["state"] in _STATES
+    handle = record.get("handle")
+    return texts and given and numbers and (code is None or _is_int(code)) and state and _is_handle(handle)
+
+
+def _is_int(value: object) -> bool:
+    return type(value) is int and 0 <= value + INT64 < 2 * INT64
+
+
+def _is_handle(value: object) -> bool:
+    return value is None or (isinstance(value, dict) and isinstance(value.get("data") or {}, dict))

@@ -1,6 +1,7 @@
 """Writing and reading small files of a run: whole or not at all, and one clear line when it cannot be.
 
-Every byte that the run store writes passes through ``write_all``.
+Every byte that the run store writes passes through ``write_all``. A run may come from somebody else, so a
+link, a pipe or a folder in place of a file is refused (``contract.safe_files``).
 """
 
 from __future__ import annotations
@@ -14,11 +15,14 @@ import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
-from profrun.errors import InputError, ProfrunError, UnavailableError
+from profrun.contract import json_text
+from profrun.contract.ends import DISK_FULL_ERRORS
+from profrun.contract.json_text import JsonError
+from profrun.contract.safe_files import OddFileError, open_file, read_file
+from profrun.errors import DiskFullError, InputError, ProfrunError, UnavailableError
 
-_FULL = frozenset({errno.ENOSPC, errno.EDQUOT})
 _FORBIDDEN = frozenset({errno.EACCES, errno.EPERM, errno.EROFS})
 
 
@@ -31,8 +35,10 @@ def os_error(error: OSError, path: Path, fix: str = ELSEWHERE) -> ProfrunError:
     Args:
         fix: what to do where the place may not be written to.
     """
-    if error.errno in _FULL:
-        return UnavailableError(
+    if isinstance(error, OddFileError):
+        return odd_file(path, error.what)
+    if error.errno in DISK_FULL_ERRORS:
+        return DiskFullError(
             f"the disk is full: {path} could not be written",
             why=os.strerror(error.errno or 0),
             fix="free some space, then `profrun resume` the run; what was collected so far is kept",
@@ -41,7 +47,26 @@ def os_error(error: OSError, path: Path, fix: str = ELSEWHERE) -> ProfrunError:
         return UnavailableError(f"{path} cannot be written", why=os.strerror(error.errno or 0), fix=fix)
     if error.errno in (errno.ENOTDIR, errno.EEXIST):
         return UnavailableError(f"{path} cannot be made", why=os.strerror(error.errno or 0), fix=fix)
+    if error.errno in (errno.ENOENT, errno.ESTALE) and not path.parent.exists():
+        return UnavailableError(
+            f"{path.parent} is not there any more",
+            why="somebody removed or moved the folder while profrun worked with it",
+            fix="name it where it is now; if it was removed, submit the job again",
+        )
     return UnavailableError(f"{path}: {error.strerror or error}", fix="look at the disk, then try again")
+
+
+def odd_file(path: Path, why: str) -> InputError:
+    """What it means that there is something else in place of a file or folder of a run.
+
+    Args:
+        why: what there is, one sentence.
+    """
+    return InputError(
+        f"{path} cannot be used",
+        why=f"{why}, and profrun makes none such in a run's folder",
+        fix="remove it if you trust the folder; where somebody sent it to you, ask them why it is there",
+    )
 
 
 @contextlib.contextmanager
@@ -62,6 +87,17 @@ def write_all(fd: int, data: bytes, *, durable: bool = True) -> None:
         view = view[os.write(fd, view) :]
     if durable:
         os.fsync(fd)
+
+
+@contextlib.contextmanager
+def appending(path: Path) -> Iterator[IO[bytes]]:
+    """A log of a run, open for appending.
+
+    Raises:
+        OSError: it cannot be opened, or something else is in its place.
+    """
+    with os.fdopen(open_file(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT), "ab") as file:
+        yield file
 
 
 def make_dir(path: Path, *, fix: str = ELSEWHERE) -> None:
@@ -88,7 +124,8 @@ def write_text(path: Path, text: str, *, durable: bool = True, fix: str = ELSEWH
         UnavailableError: the disk is full or the folder cannot be written; the old content is still there.
     """
     try:
-        _replace(path, text.encode(), durable=durable)
+        # Names in recordings of others may hold halves of characters, which no file can.
+        _replace(path, text.encode("utf-8", "replace"), durable=durable)
     except OSError as error:  # its own path is the temporary file's, which means nothing to anybody
         raise os_error(error, path, fix) from error
     if durable:
@@ -111,6 +148,26 @@ def _replace(path: Path, data: bytes, *, durable: bool) -> None:
         raise
 
 
+def read_text(path: Path, most: int) -> str:
+    """The text of a file, whatever bytes are in it.
+
+    Args:
+        most: bytes that it may have.
+
+    Raises:
+        InputError: there is something else in its place, or it is larger.
+        FileNotFoundError: it is not there.
+    """
+    try:
+        return read_file(path, most).decode("utf-8", "replace")
+    except OddFileError as error:
+        raise odd_file(path, error.what) from error
+    except FileNotFoundError:
+        raise
+    except OSError as error:
+        raise InputError(f"{path} cannot be read", why=error.strerror) from error
+
+
 def write_json(path: Path, value: Any, *, durable: bool = True) -> None:
     """``write_text`` of a JSON document, indented, keys in the order given."""
     write_text(path, json.dumps(value, indent=1) + "\n", durable=durable)
@@ -123,12 +180,14 @@ def read_json(path: Path) -> dict[str, Any] | None:
         InputError: it is there but is not a JSON object.
     """
     try:
-        value = json.loads(path.read_bytes())
-    except FileNotFoundError:
+        value = json_text.read(path)
+    except (FileNotFoundError, NotADirectoryError):
         return None
-    except NotADirectoryError:
-        return None
-    except (OSError, ValueError) as error:
+    except OddFileError as error:
+        raise odd_file(path, error.what) from error
+    except OSError as error:
+        raise InputError(f"{path} cannot be read", why=error.strerror) from error
+    except JsonError as error:
         raise InputError(f"{path} cannot be read", why=str(error)) from error
     if not isinstance(value, dict):
         raise InputError(f"{path} is not a JSON object", why=f"it holds a {type(value).__name__}")
@@ -159,7 +218,7 @@ def last_line(path: Path, most: int = 300, but: str | None = None) -> str | None
         but: regular expression; a line that begins so is passed over.
     """
     try:
-        with path.open("rb") as file:
+        with os.fdopen(open_file(path, os.O_RDONLY), "rb") as file:
             file.seek(0, os.SEEK_END)
             file.seek(max(0, file.tell() - 8192))
             lines = [line.strip() for line in file.read().decode(errors="replace").splitlines()]

@@ -18,6 +18,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from profrun.contract import json_text
+from profrun.contract.safe_files import open_file
 from profrun.errors import UnavailableError, UsageError
 from profrun.store.files import explained
 
@@ -35,6 +37,7 @@ def try_lock(path: Path) -> int | None:
 
     Raises:
         UnavailableError: the file cannot be made, or the filesystem or the system has no locks.
+        InputError: a link or something else is in its place.
     """
     if sys.platform == "win32":
         raise UnavailableError(
@@ -43,7 +46,7 @@ def try_lock(path: Path) -> int | None:
             fix="do it on the machine where the run is",
         )
     with explained(path):
-        fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+        fd = open_file(path, os.O_RDWR | os.O_CREAT)
     try:
         fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError as error:
@@ -74,7 +77,7 @@ def is_held(path: Path) -> bool:
     if sys.platform == "win32":
         return False  # nobody drives a run there
     try:
-        fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        fd = open_file(path, os.O_RDONLY)
     except OSError:
         return False
     try:
@@ -89,7 +92,7 @@ def is_held(path: Path) -> bool:
 def holder(path: Path) -> dict[str, Any]:
     """What the last holder wrote into the lock: {host, pid}; empty when there was none."""
     try:
-        value = json.loads(path.read_bytes())
+        value = json_text.read(path, most=4096)
     except (OSError, ValueError):
         return {}
     return value if isinstance(value, dict) else {}

@@ -11,11 +11,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from profrun.contract.codec import DocumentError
-from profrun.contract.paths import BUNDLE, LAUNCHES, TRIALS, TrialPaths
+from profrun.contract.codec import DocumentError, to_json
+from profrun.contract.paths import BUNDLE, LAUNCHES, TRIALS, TrialPaths, is_plain_name
 from profrun.errors import InputError, UsageError
 from profrun.store.events import EventLog, read_events
 from profrun.store.files import explained, make_dir, read_json, write_json, write_text
+from profrun.store.seal import place_of
 
 if TYPE_CHECKING:
     from profrun.plans.model import PlanFile
@@ -95,7 +96,17 @@ class Run:
         return self.bundle / "run.py"
 
     def trial(self, trial_id: str) -> TrialPaths:
-        """Folder of one trial, and the names in it."""
+        """Folder of one trial, and the names in it.
+
+        Raises:
+            InputError: the id, which a document may state, is no plain name.
+        """
+        if not is_plain_name(trial_id):
+            raise InputError(
+                f"{self.path} is damaged",
+                why=f"a trial is called {trial_id[:200]!r}, which is no name of a folder",
+                fix="submit the job again",
+            )
         return TrialPaths(self.trials / trial_id)
 
     def log(self) -> EventLog:
@@ -135,7 +146,15 @@ def create(
     make_dir(root)
     run = _new_folder(root, job)
     log = run.log()
-    log.append("created", run=run.name, job=job, backend=backend, cwd=str(cwd), profrun=version)
+    log.append(
+        "created",
+        run=run.name,
+        job=job,
+        backend=backend,
+        cwd=str(cwd),
+        profrun=version,
+        **to_json(place_of(run.path)),
+    )
     write_text(run.job, spec_text)
     write_text(run.resolved, resolved_text)
     write_json(run.plan, dict(plan))
@@ -228,7 +247,7 @@ def _some(runs: Sequence[Run], most: int = 3) -> str:
 
 
 def created(run: Run) -> dict[str, Any]:
-    """The run's first event: job, backend, cwd, profrun.
+    """The run's first event: job, backend, cwd, profrun, and where it was made (``seal.Place``).
 
     Raises:
         InputError: the log holds none; this is not a run that profrun made.
@@ -257,6 +276,9 @@ def read_plan(run: Run) -> PlanFile:
             fix="remove the folder and submit the job again",
         )
     try:
-        return read_plan_file(plan)
+        found = read_plan_file(plan)
     except DocumentError as error:
         raise InputError(f"{run.plan} is damaged", why=str(error), fix="submit the job again") from error
+    for trial in found.trials:
+        run.trial(trial.id)
+    return found

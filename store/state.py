@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal, cast
+from typing import Any, Literal, cast, get_args
 
 from profrun.contract.exit import Exit
 from profrun.contract.finding import Finding
@@ -163,7 +163,8 @@ def _phase(events: list[Event], records: tuple[TrialRecord, ...], driven: bool) 
         return "running"
     last = next((e for e in reversed(events) if e["event"] in ("done", "started", "queued")), None)
     if last is not None and last["event"] == "done":
-        return cast(RunPhase, last.get("state", outcome(records)))
+        state = last.get("state")
+        return cast(RunPhase, state) if state in get_args(RunPhase) else outcome(records)
     return "interrupted"
 
 

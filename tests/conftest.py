@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import getpass
 import os
 import shutil
 import signal
 import sys
 import tarfile
+import tempfile
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, NoReturn
@@ -29,6 +31,9 @@ os.environ.pop("COLUMNS", None)
 # compile all of profrun again then, and a test of a command's cost would measure the compiler.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
+
+# The key that seals where a run was made is the user's: tests have one of their own.
+os.environ["XDG_STATE_HOME"] = str(Path(tempfile.gettempdir(), f"profrun-tests-{getpass.getuser()}"))
 
 # Started in the background by a shell, Ctrl-C would be ignored here and in every program a test starts.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:

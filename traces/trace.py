@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import itertools
-import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -13,9 +12,10 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import duckdb
 
+from profrun.contract import json_text
 from profrun.errors import InputError, UsageError
 from profrun.traces.memo import Memo
-from profrun.traces.meta import TraceMeta
+from profrun.traces.meta import TraceMeta, wrong_in
 from profrun.traces.schema import FORMAT_VERSION, TABLES, Table
 
 if TYPE_CHECKING:
@@ -75,7 +75,7 @@ class Trace:
         self._views_wanted = views
         for table in TABLES.values():
             file = Path(path) / f"{table.name}.parquet"
-            if not file.exists():
+            if not file.is_file():  # a pipe in its place would be waited for
                 self._must_be_empty(table.name, file)
                 self.tables.execute(table.ddl())
                 continue
@@ -223,9 +223,12 @@ def _read_meta(path: Path) -> TraceMeta:
             fix="make one with `profrun normalize FILE --out DIR`",
         )
     try:
-        meta: dict[str, object] = json.loads(file.read_text(encoding="utf-8"))
+        meta: dict[str, object] = json_text.read(file, follow=True)
         major = int(str(meta["format_version"]).split(".")[0])
-    except (ValueError, KeyError, TypeError) as error:
+        wrong = wrong_in(meta)
+        if wrong is not None:
+            raise ValueError(wrong)
+    except (OSError, ValueError, KeyError, TypeError) as error:
         raise InputError(
             f"{file} cannot be read", why=str(error), fix="normalize the source again"
         ) from error

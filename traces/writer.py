@@ -5,7 +5,6 @@ The folder appears whole or not at all: everything is written to ``<out>.partial
 
 from __future__ import annotations
 
-import errno
 import json
 import os
 import shutil
@@ -17,7 +16,8 @@ from typing import TYPE_CHECKING, Literal
 
 import duckdb
 
-from profrun.errors import InputError, UnavailableError
+from profrun.contract.ends import DISK_FULL_ERRORS
+from profrun.errors import DiskFullError, InputError, UnavailableError
 from profrun.traces.meta import TraceMeta
 from profrun.traces.schema import FORMAT_VERSION, TABLES
 
@@ -45,7 +45,7 @@ _ORDER = {
 
 def _out_of_space(error: BaseException | None) -> bool:
     if isinstance(error, OSError):
-        return error.errno in (errno.ENOSPC, errno.EDQUOT)
+        return error.errno in DISK_FULL_ERRORS
     return isinstance(error, duckdb.IOException) and "No space left" in str(error)
 
 
@@ -110,7 +110,7 @@ class TraceWriter:
         self.con.close()
         shutil.rmtree(self.partial, ignore_errors=True)
         if _out_of_space(error):
-            raise UnavailableError(
+            raise DiskFullError(
                 f"no space left to write {self.out}",
                 why="the trace and what does not fit into memory are written beside it",
                 fix="free some space or name an --out on another disk",

@@ -124,6 +124,7 @@ class SlurmBackend:
             command,
             vendor=vendor_of(settings, plan),
             scratch=settings.scratch,
+            echo=False,
             patience_s=patience_s(plan, trial),
         )
         if (settings.runtime or "none") != "none":

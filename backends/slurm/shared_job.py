@@ -9,7 +9,7 @@ from pathlib import Path
 
 from profrun.backends.slurm.turns import Turn, parse_turns
 from profrun.errors import UnavailableError
-from profrun.store.files import explained
+from profrun.store.files import appending, explained
 from profrun.store.lock import patient_lock, sign
 from profrun.store.runs import Run
 
@@ -45,7 +45,7 @@ def begin(script: Path, environ: Mapping[str, str]) -> None:
     if held is None:
         raise UnavailableError(f"{script} runs already", why="a process holds its lock")
     try:
-        with explained(script), script.with_suffix(".log").open("ab") as log:
+        with explained(script), appending(script.with_suffix(".log")) as log:
             child = subprocess.Popen(
                 ["bash", str(script)],
                 env=dict(environ),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import zlib
 from collections.abc import Sequence
 from dataclasses import astuple, fields
@@ -10,6 +9,7 @@ from dataclasses import astuple, fields
 from profrun.collectors import step_times
 from profrun.collectors.json_stream import open_bytes
 from profrun.collectors.reading import Progress, Source
+from profrun.contract import json_text
 from profrun.contract.codec import from_json
 from profrun.contract.step_names import OWN_STEP
 from profrun.contract.steps import FORMAT, RUN_RANGE, StepsDevice, StepsFile, StepTime
@@ -69,7 +69,7 @@ def _load(source: Source) -> StepsFile:
     path = source.path
     try:
         with open_bytes(source) as file:
-            value = json.loads(file.read())
+            value = json_text.parse(file.read())
         found = value.get("format") if isinstance(value, dict) else None
         if found != FORMAT:
             raise InputError(

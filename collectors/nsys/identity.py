@@ -6,7 +6,6 @@ is known here by ``globalTid >> 24``, a device by its ordinal in that process.
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -15,6 +14,7 @@ import duckdb
 
 from profrun.collectors.beside import rank_of_folder
 from profrun.collectors.nsys.source import Export
+from profrun.contract import json_text
 from profrun.errors import InputError
 from profrun.traces.writer import TraceWriter
 
@@ -125,7 +125,7 @@ def _find_ranks(found: Origin) -> None:
     beside = sorted(around.glob("steps.json" if named is None else "rank*/steps.json"))
     for file in beside:
         try:
-            steps = json.loads(file.read_text(encoding="utf-8"))
+            steps = json_text.read(file, follow=True)
             pid = int(steps["pid"])
             found.ranks[pid] = int(steps["rank"])
             found.last_step[pid] = max((int(step["step"]) for step in steps["steps"]), default=-1)

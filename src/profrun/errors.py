@@ -6,6 +6,7 @@ One tree, with one exit code per branch (only ``profrun.cli`` exits)::
       UsageError        64  the command line or the job spec is wrong
       InputError        65  a file that was given cannot be read as what it should be
       UnavailableError  69  something needed is not there: a tool, an engine, a permission, a GPU
+        DiskFullError   69  a disk is full
       FailedError        1  the thing asked for ran and failed
       InconclusiveError  2  the data do not allow an answer
 
@@ -59,6 +60,10 @@ class UnavailableError(ProfrunError):
     """A tool, engine, permission or device that is needed is not there (exit 69)."""
 
     exit_code = 69
+
+
+class DiskFullError(UnavailableError):
+    """A disk, or a user's part of it, is full (exit 69)."""
 
 
 class FailedError(ProfrunError):

@@ -6,6 +6,7 @@ import json
 import os
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -24,7 +25,7 @@ from profrun.plans.model import Plan, Trial
 from profrun.runner.drive import drive
 from profrun.runner.interrupt import Interrupts
 from profrun.store.events import Handle
-from profrun.store.lock import is_held
+from profrun.store.lock import is_held, try_lock
 from profrun.store.runs import Run
 from tests.conftest import missing
 from tests.runner.scripted import Watcher, new_run
@@ -313,3 +314,26 @@ def test_a_process_that_came_to_the_gpu_between_two_trials_is_named(
     monkeypatch.setattr("profrun.backends.local.uses_seen", lambda job, environ: uses)
     handle = engine.submit(LocalPlan(plan, run.path.parent), [trial], run)[TRIAL]
     assert handle.data["note"].startswith("GPU 0 (pid 4000000) is in use by a process that is none")
+
+
+def test_a_number_in_a_handle_that_is_another_process_is_not_killed(tmp_path: Path) -> None:
+    """A folder of somebody else names a process of this user, and a file that looks held."""
+    run, _, _ = _run(tmp_path, OBEDIENT)
+    live = try_lock(run.trial(TRIAL).live)
+    assert live is not None
+    with subprocess.Popen(["sleep", "600"], start_new_session=True) as victim:
+        try:
+            handle = Handle("local", {"pid": victim.pid, "host": socket.gethostname()})
+            LocalBackend().cancel({TRIAL: handle}, run, grace=0)
+            assert victim.poll() is None
+        finally:
+            os.close(live)
+            victim.kill()
+
+
+@pytest.mark.parametrize("pid", ["1", [1], {}, 1.5, True, None])
+def test_a_handle_of_another_kind_names_no_process(tmp_path: Path, pid: object) -> None:
+    run, _, _ = _run(tmp_path, OBEDIENT)
+    handle = Handle("local", {"pid": pid, "host": socket.gethostname()})
+    LocalBackend().cancel({TRIAL: handle}, run, grace=0)
+    assert _state(LocalBackend(), handle, run).state == "lost"

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
+import pytest
+
 from profrun.backends.tail import Tail, has_ended, trial_lines
 from profrun.contract.states import Status, TrialState
-from profrun.errors import UnavailableError
+from profrun.errors import InputError, UnavailableError
 from profrun.store.events import Handle
 from profrun.store.runs import Run
 
@@ -59,3 +61,23 @@ def test_an_engine_that_does_not_answer_has_ended_nothing(tmp_path: Path) -> Non
         False,
         True,
     ]
+
+
+def test_a_long_log_comes_in_blocks_and_a_long_line_in_pieces(tmp_path: Path) -> None:
+    log = tmp_path / "stdout.log"
+    log.write_bytes(b"first\n" + b"x" * (5 << 20) + b"\nlast line\nunfinished")
+    tail = Tail(log)
+    found = list(tail.lines(last=False))
+    assert (found[0], found[-1]) == ("first", "last line")
+    assert "".join(found[1:-1]) == "x" * (5 << 20)
+    assert max(map(len, found)) <= 2 << 20
+    with log.open("a") as file:
+        file.write(" no more\n")
+    assert list(tail.lines(last=True)) == ["unfinished no more"]
+
+
+def test_a_log_that_is_a_link_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "secret").write_text("mine")
+    (tmp_path / "stdout.log").symlink_to(tmp_path / "secret")
+    with pytest.raises(InputError, match="symbolic link"):
+        list(Tail(tmp_path / "stdout.log").lines(last=True))

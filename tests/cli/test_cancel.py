@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
+from profrun.store.runs import Run
 from profrun.store.state import read_state
 from tests.cli.programs import WAITS, last_run, wait_until, write_job
 from tests.cli.running import Capture, call, start
@@ -43,3 +45,31 @@ def test_detach_status_and_cancel_from_outside(here: Path, capsys: Capture) -> N
     wait_until(lambda: not read_state(last_run(here)).driven)
     state = read_state(last_run(here))
     assert (state.phase, [t.state for t in state.trials]) == ("finished", ["finished", "finished"])
+
+
+def test_nothing_that_a_received_run_names_is_ended(here: Path, capsys: Capture) -> None:
+    with start("submit", write_job(here, WAITS, "x"), cwd=here) as child:
+        wait_until((here / "ran").exists)
+        child.kill()
+        child.communicate()
+    run = last_run(here)
+    copy = shutil.copytree(run.path, here / "inbox" / run.name)
+    done = call(capsys, "cancel", copy, "--now")
+    assert done.code == 64
+    assert "was not made here by you, so nothing of it is ended" in done.err
+    assert read_state(run).trials[0].state == "running"
+    assert call(capsys, "status", run.path, "--json").json["trials"][0]["state"] == "running"
+    assert call(capsys, "cancel", run.path).code == 0
+
+
+def test_an_engine_is_not_asked_about_a_received_run(run: Run, capsys: Capture, tmp_path: Path) -> None:
+    """Its log may name any job or container of this user."""
+    handle = {"backend": "slurm", "data": {"job": "1; touch PWNED", "index": 0}}
+    run.log().append("started", "001-b-none-r1", attempt=1, handle=handle)
+    run.events.write_text(run.events.read_text().replace('"backend":"scripted"', '"backend":"slurm"'))
+    copy = shutil.copytree(run.path, tmp_path / "copy")
+    done = call(capsys, "status", copy, "--json")
+    assert (done.code, done.json["trials"][1]["state"]) == (0, "running")
+    assert any(text.startswith("slurm was not asked: it was made as ") for text in done.json["notes"])
+    assert call(capsys, "cancel", copy).code == 64
+    assert call(capsys, "logs", copy, "1").code == 0

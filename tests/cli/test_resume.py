@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import shutil
 import signal
 from pathlib import Path
 
@@ -102,3 +103,60 @@ def test_a_disk_that_fills_up_is_one_line_and_resume_goes_on(
     done = program("resume", "last", "--json", cwd=here)
     assert done.code == 0, done.err
     assert [t["state"] for t in done.json["trials"]] == ["finished"] * 2
+
+
+def _received(here: Path, capsys: Capture) -> Path:
+    """A run that somebody has sent: one of its two trials is missing, and its command leaves a file."""
+    job = write_job(here, STEPS + "\nopen('ran', 'a').write('x')", repeats=2)
+    assert call(capsys, "submit", job).code == 0
+    run = last_run(here)
+    folder = Path(shutil.copytree(run.path, here / "inbox" / run.name))
+    lines = folder.joinpath("events.jsonl").read_text().splitlines()
+    second = next(folder.glob("trials/001-*"))
+    kept = [line for line in lines if second.name not in line and '"done"' not in line]
+    folder.joinpath("events.jsonl").write_text("\n".join(kept) + "\n")
+    shutil.rmtree(second)
+    (here / "ran").unlink()
+    return folder
+
+
+def test_a_received_run_is_shown_and_not_run_unless_it_is_said(here: Path, capsys: Capture) -> None:
+    folder = _received(here, capsys)
+    (folder / "bundle/run.py").write_text("open('PWNED', 'w')")
+    for more in ([], ["--detach"]):
+        done = call(capsys, "resume", folder, *more)
+        assert done.code == 64
+        assert "$ python work.py 8" in done.err.splitlines()
+        assert f"it was made as '{here / 'runs' / folder.name}' on the machine " in done.err
+        assert done.err.splitlines()[-1].endswith(f"`profrun resume {folder} --yes`")
+    assert not (here / "ran").exists()
+    done = call(capsys, "resume", folder, "--yes", "--json")
+    assert (done.code, [t["state"] for t in done.json["trials"]]) == (0, ["finished"] * 2), done.err
+    assert ((here / "ran").read_text(), (here / "PWNED").exists()) == ("x", False)
+    assert call(capsys, "resume", folder).code == 0  # it is one's own now
+
+
+def test_a_received_run_whose_command_was_changed_is_refused(here: Path, capsys: Capture) -> None:
+    folder = _received(here, capsys)
+    text = (folder / "resolved.yaml").read_text()
+    (folder / "resolved.yaml").write_text(text.replace("python work.py 8", "touch PWNED_CMD"))
+    done = call(capsys, "resume", folder, "--yes")
+    assert (done.code, (here / "PWNED_CMD").exists()) == (65, False)
+    assert "differ in argv of trial 000-" in done.err
+    assert ": python work.py 8 and touch PWNED_CMD; one of the two files was changed" in done.err
+
+
+@pytest.mark.parametrize("name", ["lock", "events.jsonl"])
+def test_resume_changes_nothing_through_a_link(here: Path, capsys: Capture, name: str) -> None:
+    """``lock`` was emptied and signed through it, and ``events.jsonl`` was appended to."""
+    folder = _received(here, capsys)
+    victim = here / "victim"
+    victim.write_bytes((folder / name).read_bytes() if name == "events.jsonl" else b"mine")
+    before = victim.read_bytes()
+    (folder / name).unlink()
+    (folder / name).symlink_to(victim)
+    for more in ([], ["--yes"]):
+        done = call(capsys, "resume", folder, *more)
+        assert (done.code, "is a symbolic link" in done.err) == (65, True)
+    assert victim.read_bytes() == before
+    assert not (here / "ran").exists()

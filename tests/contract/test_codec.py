@@ -77,3 +77,16 @@ def test_what_is_not_given_is_left_out() -> None:
         "fix": "",
     }
     assert "dur_ns" not in given_json(StepTime(0, 5, None))
+
+
+@pytest.mark.parametrize("value", [1 << 63, 10**400, [[]] * 3, {"a": {"b": {"c": {"d": [0] * 1000}}}}])
+def test_a_value_that_is_no_int64_is_refused_in_few_words(value: object) -> None:
+    document = {"trial": "t", "state": "finished", "attempt": value}
+    with pytest.raises(DocumentError, match=r"^attempt is ") as caught:
+        from_json(Exit, document)
+    assert len(str(caught.value)) < 80
+
+
+def test_a_number_too_large_for_a_float_is_refused() -> None:
+    with pytest.raises(DocumentError, match=r"seconds\.app is 1"):
+        from_json(Exit, {"trial": "t", "state": "finished", "seconds": {"app": 10**400}})

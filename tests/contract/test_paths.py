@@ -4,7 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from profrun.contract.paths import TrialPaths
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from profrun.contract.paths import OutsideError, TrialPaths, inside, is_plain_name
 
 
 def test_steps_are_those_of_the_ranks_that_wrote_them(tmp_path: Path) -> None:
@@ -27,3 +31,47 @@ def test_samples_are_those_of_the_hosts_that_wrote_them(tmp_path: Path) -> None:
     for host in ("n2", "n1.cluster"):
         trial.samples_of(host).touch()
     assert trial.samples() == [tmp_path / "samples.n1.cluster.jsonl", tmp_path / "samples.n2.jsonl"]
+
+
+NAMES = st.text(max_size=12) | st.lists(
+    st.sampled_from(["..", ".", "", "a", "raw", "link", "/", "~", "a b", "\0", "\\", "C:"]), max_size=5
+).map("/".join)
+
+
+@given(NAMES)
+def test_no_path_of_a_document_leads_out_of_its_folder(
+    tmp_path_factory: pytest.TempPathFactory, named: str
+) -> None:
+    folder = tmp_path_factory.getbasetemp() / "home" / "trial"
+    if not folder.exists():
+        folder.mkdir(parents=True)
+        (folder / "a").mkdir()
+        (folder / "link").symlink_to("/etc")
+    try:
+        found = inside(folder, named)
+    except OutsideError:
+        return
+    assert found.resolve().is_relative_to(folder.resolve())
+    assert ".." not in found.parts
+
+
+@pytest.mark.parametrize(
+    "named", ["../../../victim", "/etc/passwd", "raw/../../x", "", "link/passwd", "a\0b", "x" * 5000]
+)
+def test_paths_that_lead_out_are_refused(tmp_path: Path, named: str) -> None:
+    (tmp_path / "link").symlink_to("/etc")
+    with pytest.raises(OutsideError, match=r"is no path inside of|is a symbolic link out of"):
+        inside(tmp_path, named)
+
+
+def test_paths_that_stay_inside_are_joined(tmp_path: Path) -> None:
+    (tmp_path / "real").mkdir()
+    (tmp_path / "link").symlink_to(tmp_path / "real")
+    for named in ("raw/rank0/a.json", "link/x", "..x", "a..b/c"):
+        assert inside(tmp_path, named) == tmp_path / named
+
+
+@pytest.mark.parametrize("name", ["", ".", "..", "a/b", "/a", "a\n", "\x1b[2J", "a/", "\0"])
+def test_a_name_is_no_path(name: str) -> None:
+    assert not is_plain_name(name)
+    assert is_plain_name("000-base-none-r1")

@@ -140,3 +140,28 @@ def test_a_profiler_that_died_is_not_taken_for_the_program(
 def test_a_wish_to_end_counts_more_than_what_became_of_the_profiler() -> None:
     asked = Outcome(status=signal.SIGKILL, stopped_by="SIGTERM", broken="it was killed: it did nothing")
     assert judge(asked, tool="nsys").state == "timeout"
+
+
+@pytest.mark.parametrize(
+    ("result", "artefacts", "code"),
+    [
+        (Outcome(status=1 << 8), (), "disk-full"),
+        (Outcome(status=0), MISSING, "disk-full"),
+        (Outcome(status=9), (), "disk-full"),
+        (Outcome(status=0), (), None),
+        (Outcome(status=15, stopped_by="limit"), (), "time-limit"),
+    ],
+)
+def test_a_failure_on_a_full_disk_is_that_of_the_disk(
+    result: Outcome, artefacts: tuple[Artefact, ...], code: str | None
+) -> None:
+    verdict, _ = outcome.judge(result, outcome.Facts(limit=5, artefacts=artefacts, disk_full=True))
+    assert verdict.code == code
+    if code == "disk-full":
+        assert str(verdict.reason).startswith("the disk of the trial's folder is full; the ")
+
+
+def test_output_that_was_not_kept_is_told() -> None:
+    _, told = outcome.judge(Outcome(status=0, missing_output=5), outcome.Facts(how="explicit"))
+    assert [finding.code for finding in told] == ["output-cut"]
+    assert str(told[0]).startswith("5 bytes in the middle of the program's output were not kept: ")

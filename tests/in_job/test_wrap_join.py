@@ -142,3 +142,16 @@ def test_threads_of_many_launches_race(tmp_path: Path) -> None:
         found = set(pool.map(one, places))
     assert len(found) == 4, "one trial for each launch"
     assert {trial for _, trial in found} == {f"{number:03d}-a-torch-r{number + 1}" for number in range(4)}
+
+
+@pytest.mark.parametrize("trial", ["../../victim", "/tmp/x", "a/b", ""])
+def test_a_document_that_leads_to_another_folder_is_joined_by_nobody(tmp_path: Path, trial: str) -> None:
+    out = tmp_path / "out"
+    came(out, 1)
+    document = out / "launches/000/launch.json"
+    text = json.loads(document.read_text())
+    text["command"]["trial"] = trial
+    document.write_text(json.dumps(text))
+    (out / "launches/²").mkdir()  # a digit to Python, and no number
+    assert came(out, 0) == "001-a-torch-r2"
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["out"]

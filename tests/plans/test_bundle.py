@@ -215,3 +215,14 @@ def test_a_job_of_built_in_profilers_reads_no_entry_points(monkeypatch: pytest.M
     monkeypatch.setattr(profilers, "_entry_points", refuse)
     load_text("name: x\ncommand: run\ncollectors: [none, timeline]\nncu: {set: full}\n")
     load_text("name: x\ncommand: run\ncollectors: [torch]\nexpect: [{collector: torch, step_ms: 1}]\n")
+
+
+@pytest.mark.parametrize("name", ["bundle", "bundle.partial"])
+def test_a_link_in_its_place_is_not_followed(tmp_path: Path, name: str) -> None:
+    victim = tmp_path / "victim"
+    victim.mkdir()
+    (victim / "mine").write_text("mine")
+    (tmp_path / name).symlink_to(victim)
+    write_bundle(tmp_path / "bundle")
+    assert (tmp_path / "bundle/run.py").is_file()
+    assert [path.name for path in victim.iterdir()] == ["mine"]

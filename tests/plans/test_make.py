@@ -275,6 +275,8 @@ workdir: sub
         "timeout_s": 600.0,
         "grace_s": 5.0,
         "patience_s": 120.0,
+        "output_bytes": 1 << 30,
+        "echo": True,
         "sample": 10.0,
         "findings": [],
         "secrets": [],

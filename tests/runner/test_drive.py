@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import errno
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Literal
 
 import pytest
@@ -14,7 +17,7 @@ from profrun.contract.codec import to_json
 from profrun.contract.exit import Artefact, Exit
 from profrun.contract.paths import TrialPaths
 from profrun.contract.states import Status
-from profrun.errors import InputError, UnavailableError, UsageError
+from profrun.errors import DiskFullError, InputError, UnavailableError, UsageError
 from profrun.in_job.rank_answers import silent
 from profrun.plans.model import Plan, Trial
 from profrun.runner.drive import STOPPED_AT_ONCE, drive
@@ -26,7 +29,7 @@ from profrun.store.files import write_json
 from profrun.store.lock import driving
 from profrun.store.runs import Run
 from profrun.store.state import RunState, read_state
-from tests.runner.scripted import Scripted, Watcher, leave, new_run
+from tests.runner.scripted import Scripted, Watcher, begin, leave, new_run
 
 RUNNING = Status("running")
 A, B = "000-a-none-r1", "001-b-none-r1"
@@ -487,3 +490,97 @@ def test_the_next_trial_begins_when_the_wrapper_of_the_last_one_is_gone(tmp_path
     run, plan = new_run(tmp_path)
     state = _drive(run, plan, Leaving(poll_s=0.0))
     assert [t.state for t in state.trials] == ["finished", "finished"]
+
+
+def test_the_in_job_part_is_shipped_anew(tmp_path: Path) -> None:
+    run, plan = new_run(tmp_path)
+    (run.bundle / "run.py").write_text("import os; os.system('touch PWNED')")
+    (run.bundle / "site").mkdir()
+    (run.bundle / "site/torch.py").write_text("")
+    _drive(run, plan, Scripted())
+    assert "PWNED" not in (run.bundle / "run.py").read_text()
+    assert [path.name for path in (run.bundle / "site").iterdir()] == ["sitecustomize.py"]
+
+
+def test_trials_that_still_run_keep_the_in_job_part_that_they_began_with(tmp_path: Path) -> None:
+    run, plan = new_run(tmp_path)
+    (run.bundle / "run.py").write_text("older")
+    begin(run.trial(A))
+    run.log().append("started", A, attempt=1, handle={"backend": "scripted", "data": {}})
+    _drive(run, plan, Scripted())
+    assert (run.bundle / "run.py").read_text() == "older"
+
+
+def _almost_full(monkeypatch: pytest.MonkeyPatch, *free: int) -> None:
+    """The disk has so many bytes free, at one look after the other; the last number stays."""
+    left = list(free)
+
+    def look(path: Path) -> SimpleNamespace:
+        return SimpleNamespace(free=left.pop(0) if len(left) > 1 else left[0])
+
+    monkeypatch.setattr("profrun.runner.disk_watch.shutil.disk_usage", look)
+
+
+def test_a_full_disk_stops_the_run_once_and_resume_goes_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run, plan = new_run(tmp_path)
+    engine = Scripted()
+    with monkeypatch.context() as small:
+        _almost_full(small, 1 << 30, 3 << 20)
+        with pytest.raises(DiskFullError) as caught:
+            _drive(run, plan, engine)
+    told = str(caught.value)
+    assert told.startswith(f"the disk of {run.path} is full, and no other trial was started: only 3 MiB")
+    assert told.endswith(f"then `profrun resume {run.name}`: 1 of 2 trials finished and are kept")
+    assert engine.started == [A]
+    assert read_state(run).phase == "interrupted"
+    assert _drive(run, plan, engine).phase == "finished"
+    assert engine.started == [A, B]
+
+
+def test_a_trial_that_met_a_full_disk_stops_the_run_and_is_repeated(tmp_path: Path) -> None:
+    """Each trial failed in turn, and a plain resume repeated none."""
+    run, plan = new_run(tmp_path)
+    engine = FullDisk()
+    with pytest.raises(DiskFullError, match=f"{A}: only 0 MiB are free; .*0 of 2 trials finished"):
+        _drive(run, plan, engine)
+    assert engine.started == [A]
+    assert [trial.state for trial in read_state(run).trials] == ["failed", "planned"]
+    state = _drive(run, plan, Scripted())
+    assert [(trial.state, trial.attempt) for trial in state.trials] == [("finished", 2), ("finished", 1)]
+
+
+def test_nothing_is_said_of_the_disk_when_nothing_is_left_to_start(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run, plan = new_run(tmp_path)
+    _almost_full(monkeypatch, 1 << 30, 1 << 30, 0)
+    assert _drive(run, plan, Scripted()).phase == "finished"
+
+
+def test_a_trace_that_met_a_full_disk_stops_the_run_and_is_made_on_resume(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run, plan = new_run(tmp_path)
+    engine = Scripted()
+
+    def full(record: object) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    with monkeypatch.context() as small:
+        small.setattr("profrun.runner.trial_files.sources", full)
+        with pytest.raises(DiskFullError, match=f"{A}: the disk is full"):
+            _drive(run, plan, engine)
+    assert engine.started == [A]
+    assert _drive(run, plan, engine).phase == "finished"
+    assert engine.started == [A, B]
+
+
+@dataclass
+class FullDisk(Scripted):
+    """Every trial says that its disk is full."""
+
+    def _one(self, trial_id: str, trial: TrialPaths) -> Status:
+        leave(trial, "failed", code="disk-full", reason="only 0 MiB are free")
+        return Status("failed", "only 0 MiB are free", None, "disk-full")

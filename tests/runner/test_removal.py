@@ -209,3 +209,16 @@ def test_a_run_with_a_damaged_log_can_go(root: Path) -> None:
     run.events.write_text("{")
     carry_out(plan_removal(run, root))
     assert not run.path.exists()
+
+
+def test_a_plan_that_names_a_trial_elsewhere_removes_nothing_there(root: Path, tmp_path: Path) -> None:
+    """An id of plan.json that leads out of the run was followed: raw files elsewhere were removed."""
+    run, victim = ended_run(root), ended_run(tmp_path / "elsewhere")
+    there = f"../../../elsewhere/{victim.name}/trials/000-a-none-r1"
+    for file in (run.plan, run.events):
+        file.write_text(file.read_text().replace("000-a-none-r1", there))
+    before = everything(victim.path)
+    removal = plan_removal(run, root, raw=True)
+    assert removal.files == ()
+    carry_out(removal)
+    assert everything(victim.path) == before

@@ -139,3 +139,26 @@ def test_a_damaged_trace_is_made_again(tmp_path: Path) -> None:
     assert record.trace is None
     assert normalise(run, record).error is None
     assert read_trial(run, A).trace is not None
+
+
+@pytest.mark.parametrize("attempt", [-5, 0, 10**15, "1", None])
+def test_an_attempt_of_an_odd_number_is_put_aside_all_the_same(tmp_path: Path, attempt: object) -> None:
+    trial = begin(TrialPaths(tmp_path / A))
+    trial.command.write_text(json.dumps(json.loads(trial.command.read_text()) | {"attempt": attempt}))
+    for name in ("7", "9x", "²", "1" * 200):
+        (trial.attempts / name).mkdir(parents=True)
+    assert rotate(trial) == 9
+    assert (trial.attempts / "8/command.json").exists()
+
+
+def test_the_traceback_of_a_reader_is_not_written_through_a_link(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run, _ = new_run(tmp_path)
+    trial = begin(run.trial(A))
+    (tmp_path / "victim").write_text("mine")
+    (trial.folder / "normalise-crash.log").symlink_to(tmp_path / "victim")
+    monkeypatch.setattr("profrun.runner.trial_files.sources", lambda record: 1 // 0)
+    assert "bug in a reader" in str(normalise(run, read_trial(run, A)).error)
+    assert (tmp_path / "victim").read_text() == "mine"
+    assert "ZeroDivisionError" in (trial.folder / "normalise-crash.log").read_text()

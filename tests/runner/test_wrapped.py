@@ -173,3 +173,23 @@ def test_what_is_no_such_folder(tmp_path: Path) -> None:
     (tmp_path / "launches/000/launch.json").write_text("{}")
     with pytest.raises(InputError, match=r"launch\.json is damaged"):
         complete(tmp_path, print)
+
+
+@pytest.mark.parametrize("name", ["lock", "events.jsonl", "trials/000-a-none-r1/trace"])
+def test_nothing_is_written_through_a_link(tmp_path: Path, name: str) -> None:
+    out = tmp_path / "out"
+    launch(out, 0, 1)
+    (tmp_path / "victim").write_text("mine")
+    (out / name).symlink_to(tmp_path / "victim")
+    with pytest.raises(InputError, match="symbolic link"):
+        complete(out, print)
+    assert (tmp_path / "victim").read_text() == "mine"
+
+
+@pytest.mark.parametrize("trial", ["x-a-none-r1", "../../victim", "9999999999-a"])
+def test_a_launch_of_a_trial_with_an_odd_name_is_damaged(tmp_path: Path, trial: str) -> None:
+    launch(tmp_path, 0, 1)
+    document = tmp_path / "launches/000/launch.json"
+    document.write_text(document.read_text().replace("000-a-none-r1", trial))
+    with pytest.raises(InputError, match="is damaged"):
+        complete(tmp_path, print)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import tarfile
 from dataclasses import replace
 from pathlib import Path
@@ -178,3 +179,17 @@ def test_a_warning_of_profrun_0_1_is_a_finding(tmp_path: Path) -> None:
     assert ended is not None
     assert ended.warnings == (Finding("note", "warning", "no step seen"),)
     assert str(ended.warnings[0]) == "no step seen"
+
+
+def test_artefacts_outside_of_the_trial_are_not_read(tmp_path: Path) -> None:
+    """``exit.json`` may state any path."""
+    (tmp_path / "victim.json").write_text("{}")
+    trial = TrialPaths(tmp_path / "trial")
+    trial.rank(0).mkdir(parents=True)
+    (trial.rank(0) / "own.json").write_text("{}")
+    (trial.rank(0) / "link.json").symlink_to(tmp_path / "victim.json")
+    os.mkfifo(trial.rank(0) / "pipe.json")
+    paths = ("own.json", "link.json", "pipe.json", "../../../victim.json", "x" * 5000, "a\0b")
+    named = [*(f"raw/rank0/{name}" for name in paths), str(tmp_path / "victim.json"), "", "raw"]
+    ended = Exit("t", "finished", artefacts=tuple(Artefact(name, 2, "whole") for name in named))
+    assert whole_artefacts(trial, ended) == [trial.rank(0) / "own.json"]

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from profrun.errors import UnavailableError
+from profrun.errors import InputError, UnavailableError
 from profrun.store import events as events_module
 from profrun.store.events import EventLog, read_events
 from tests.conftest import examples
@@ -90,3 +90,46 @@ def test_a_full_disk_is_one_clear_line(tmp_path: Path, monkeypatch: pytest.Monke
         EventLog(tmp_path / "events.jsonl").append("created")
     assert "\n" not in str(caught.value)
     assert caught.value.exit_code == 69
+
+
+def test_nothing_is_appended_through_a_link(tmp_path: Path) -> None:
+    (tmp_path / "victim").write_text("mine")
+    path = tmp_path / "events.jsonl"
+    path.symlink_to(tmp_path / "victim")
+    with pytest.raises(InputError, match=r"events\.jsonl cannot be used: it is a symbolic link"):
+        EventLog(path).append("created")
+    with pytest.raises(InputError, match="symbolic link"):
+        read_events(path)
+    assert (tmp_path / "victim").read_text() == "mine"
+
+
+def test_a_folder_that_is_gone_is_said(tmp_path: Path) -> None:
+    with pytest.raises(UnavailableError, match="is not there any more: somebody removed or moved") as caught:
+        EventLog(tmp_path / "gone" / "events.jsonl").append("created")
+    assert "look at the disk" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "[" * 200_000,
+        '{"ts":1,"event":"done","x":' + "[" * 200_000 + "]" * 200_000 + "}",
+        '{"ts":1,"event":"started","attempt":"x"}',
+        '{"ts":1,"event":"started","attempt":[1]}',
+        '{"ts":1,"event":"finished","state":["lost"]}',
+        '{"ts":1,"event":"finished","state":"won"}',
+        '{"ts":1,"event":"finished","state":"failed","reason":[]}',
+        '{"ts":1,"event":"finished","state":"failed","exit_code":"1"}',
+        '{"ts":1,"event":"created","job":{}}',
+        '{"ts":1,"event":"created","backend":7}',
+        '{"ts":1,"event":"started","handle":[]}',
+        '{"ts":1,"event":"started","handle":{"data":7}}',
+        '{"ts":1e300,"event":"done"}',
+        '{"ts":' + "9" * 30 + ',"event":"done"}',
+        '{"ts":1,"event":"done","x":NaN}',
+    ],
+)
+def test_a_line_with_values_of_another_kind_is_no_event(tmp_path: Path, line: str) -> None:
+    (tmp_path / "e").write_text(line + '\n{"ts": 5, "event": "done", "state": "finished"}\n')
+    events = read_events(tmp_path / "e")
+    assert ([item["ts"] for item in events.items], events.unreadable) == ([5], 1)

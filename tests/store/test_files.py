@@ -79,3 +79,34 @@ def test_missing_is_none_and_damaged_is_said(tmp_path: Path) -> None:
         (tmp_path / "bad.json").write_text(content)
         with pytest.raises(InputError, match=r"bad\.json"):
             read_json(tmp_path / "bad.json")
+
+
+@pytest.mark.parametrize("content", ["[" * 200_000, '{"a":' * 200_000, '{"a": NaN}', "\0"])
+def test_json_that_breaks_the_parser_is_a_damaged_file(tmp_path: Path, content: str) -> None:
+    (tmp_path / "plan.json").write_text(content)
+    with pytest.raises(InputError, match=r"plan\.json cannot be read: ") as caught:
+        read_json(tmp_path / "plan.json")
+    assert len(str(caught.value)) < 400
+
+
+def test_what_is_no_file_is_neither_read_nor_waited_for(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "link").symlink_to(tmp_path / "x")
+    with (tmp_path / "huge").open("wb") as file:
+        file.truncate(1 << 40)
+    for name, why in (("pipe", "a pipe"), ("link", "a symbolic link"), ("huge", "more than 256 MiB")):
+        with pytest.raises(InputError, match=f"{name} cannot be used: it (is|has) {why}"):
+            read_json(tmp_path / name)
+    assert files.last_line(tmp_path / "pipe") is None
+    with pytest.raises(InputError, match="a pipe"):
+        files.read_text(tmp_path / "pipe", 100)
+
+
+def test_a_link_is_replaced_and_not_followed(tmp_path: Path) -> None:
+    (tmp_path / "victim").write_text("mine")
+    (tmp_path / "report.html").symlink_to(tmp_path / "victim")
+    write_text(tmp_path / "report.html", "new")
+    assert ((tmp_path / "report.html").read_text(), (tmp_path / "victim").read_text()) == ("new", "mine")
+    (tmp_path / "driver.log").symlink_to(tmp_path / "victim")
+    with pytest.raises(OSError, match="symbolic link"), files.appending(tmp_path / "driver.log"):
+        pass

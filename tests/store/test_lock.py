@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from profrun.errors import UsageError
+from profrun.errors import InputError, UsageError
 from profrun.store.lock import driving, is_held, try_lock
 
 _HOLD = """
@@ -55,3 +55,25 @@ def test_a_child_that_was_given_the_lock_keeps_it_alive(tmp_path: Path) -> None:
 def test_a_lock_that_was_never_made_is_not_held(tmp_path: Path) -> None:
     assert not is_held(tmp_path / "none")
     assert not (tmp_path / "none").exists()
+
+
+@pytest.mark.parametrize("what", ["link", "hard link", "pipe", "folder"])
+def test_a_lock_that_is_no_file_of_its_own_is_refused(tmp_path: Path, what: str) -> None:
+    """A link was followed, and what it leads to was emptied and signed."""
+    victim, lock = tmp_path / "victim", tmp_path / "lock"
+    victim.write_text("mine")
+    if what == "link":
+        lock.symlink_to(victim)
+    elif what == "hard link":
+        lock.hardlink_to(victim)
+    elif what == "pipe":
+        os.mkfifo(lock)
+    else:
+        lock.mkdir()
+    with (
+        pytest.raises(InputError, match=f"lock cannot be used: it is a .*{what.split()[-1]}"),
+        driving(lock, "x"),
+    ):
+        pass
+    assert victim.read_text() == "mine"
+    assert not is_held(lock)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import json
 import os
 from pathlib import Path
 
@@ -11,6 +12,8 @@ import pytest
 from profrun.errors import InputError, UnavailableError, UsageError
 from profrun.plans.model import PlanFile
 from profrun.store.runs import Run, all_runs, create, created, find, read_plan, run_name
+from profrun.store.state import read_state
+from tests.runner.scripted import new_run
 
 NAMES = ("gpt-20260102T030405Z-00aa", "gpt-20260102T030405Z-01bb", "bert-20260203T000000Z-aaaa")
 
@@ -105,3 +108,17 @@ def test_an_unwritable_runs_folder_is_one_clear_line(tmp_path: Path, monkeypatch
     monkeypatch.setattr(Path, "mkdir", denied)
     with pytest.raises(UnavailableError, match=r"runs cannot be written: Permission denied.*--runs DIR"):
         _create(tmp_path / "runs")
+
+
+@pytest.mark.parametrize("trial", ["../../../victim", "/etc", "..", "", "a/b", "a\nb", "\x1b[2J"])
+def test_a_plan_whose_trials_have_no_plain_names_is_damaged(tmp_path: Path, trial: str) -> None:
+    run, _ = new_run(tmp_path)
+    plan = json.loads(run.plan.read_text())
+    plan["trials"][1]["id"] = trial
+    run.plan.write_text(json.dumps(plan))
+    with pytest.raises(InputError, match="which is no name of a folder"):
+        read_plan(run)
+    with pytest.raises(InputError, match="is damaged"):
+        run.trial(trial)
+    state = read_state(run)
+    assert (state.phase, state.trials) == ("broken", ())

@@ -23,7 +23,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
     with tarfile.open(ROOT / "tests/data/h200/programs/pageable.tar.xz") as archive:
         unpack(archive, runs)
     as_one_run(runs / "pageable")
-    cli.run(["-q", "resume", "pageable", "--runs", str(runs), "--json"])
+    cli.run(["-q", "resume", "pageable", "--yes", "--runs", str(runs), "--json"])
     return Run(runs / "pageable")
 
 

@@ -139,7 +139,7 @@ def prepare(home: Path) -> Path:
     (runs / WITHOUT_STEPS).rename(runs / "without_steps")
     as_one_run(runs / "without_steps")
     for name in (*RECORDINGS, "four", "without_steps"):
-        cli.run(["-q", "resume", name, "--runs", str(runs), "--json"])
+        cli.run(["-q", "resume", name, "--yes", "--runs", str(runs), "--json"])
     (home / "right.yaml").write_text(_RIGHT)
     (home / "wrong.yaml").write_text(_WRONG)
     (home / "train.py").write_text("print('one step')\n")
