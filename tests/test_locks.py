@@ -48,8 +48,8 @@ def test_every_requirement_has_one_pin_that_it_allows(group: str, python: str) -
     found: dict[str, list[str]] = {}
     for pin in pins(group):
         if holds(pin, python):
-            (version,) = pin.specifier
-            found.setdefault(pin.name.lower(), []).append(version.version)
+            (only,) = pin.specifier
+            found.setdefault(pin.name.lower(), []).append(only.version)
     assert {name: versions for name, versions in found.items() if len(versions) != 1} == {}
     for want in asked(group):
         if holds(want, python):
