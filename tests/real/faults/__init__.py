@@ -1,1 +1,1 @@
-"""Seeded faults in running profruns: what is injected (``plan``), how (``inject``), and what must hold (``oracle``)."""
+"""Seeded faults in running profruns: what is done (``plan``), how (``inject``), what holds (``oracle``)."""

@@ -1,7 +1,7 @@
 """The long form: ``python -m tests.real.faults --seed 1 --count 1000`` disturbs a thousand runs and counts.
 
-Exit code 0: every fault that was injected was survived. 1: a promise was broken; the folders of those runs are
-kept, and ``--only SEED`` repeats one. 2: too many faults missed their moments.
+Exit code 0: every fault that was injected was survived. 1: a promise was broken; the folders of those runs
+are kept, and ``--only SEED`` repeats one. 2: too many faults missed their moments.
 """
 
 from __future__ import annotations
@@ -17,11 +17,9 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import cast, get_args
 
-from tests.real.faults.engines import Engines
 from tests.real.faults.inject import lacks
 from tests.real.faults.plan import PHASES, SHAPES, Backend, Fault, plan
 from tests.real.faults.scenario import Result, carry_out
-from tests.real.faults.tools import Tools
 from tests.real.faults.workshop import workshop
 
 LANDED_SHARE = 0.9
@@ -66,7 +64,8 @@ def main(argv: Sequence[str]) -> int:
 
 def in_forks(faults: Sequence[Fault], jobs: int, work: Callable[[Fault], Result]) -> Iterator[Result]:
     """Results as they come, of one process for each fault, ``jobs`` at a time."""
-    waiting, running = list(reversed(faults)), {}
+    waiting = list(reversed(faults))
+    running: dict[int, tuple[Fault, int]] = {}
     while waiting or running:
         while waiting and len(running) < jobs:
             fault = waiting.pop()

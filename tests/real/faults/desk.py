@@ -130,8 +130,8 @@ def _become(
 
         traceback.print_exc()
     finally:
-        for stream in (sys.stdout, sys.stderr):
-            stream.flush()
+        sys.stdout.flush()
+        sys.stderr.flush()
         os._exit(code)
 
 

@@ -1,4 +1,4 @@
-"""Carries out what a fault says: signals, limits, a full disk, broken writes, a jump of the clock, other commands."""
+"""Does what a fault says: signals, limits, a full disk, broken writes, a jump of the clock, commands."""
 
 from __future__ import annotations
 
@@ -9,9 +9,8 @@ import os
 import resource
 import signal
 import subprocess
-import time
-from pathlib import Path
 
+from tests.conftest import ROOT
 from tests.real.faults.desk import Desk
 from tests.real.faults.engines import Engines
 from tests.real.faults.plan import SECOND, SHAPES, SIGNALS, Blow, Fault
@@ -93,7 +92,6 @@ class Injector:
 
     def strike(self, blow: Blow) -> bool:
         """Do one act; False when its victim is not there (any more)."""
-        time.sleep(0)
         if blow.act in SIGNALS:
             return self._signal(blow.act)
         if blow.act in _LIMITS:
@@ -181,6 +179,6 @@ class Injector:
             return False
         command, *options = _COMMANDS[act]
         older = self.tools.older if act.startswith("old-") else None
-        source: dict[str, Path] = {} if older is None else {"source": older}
-        self.others.append((act, self.desk.start(command, str(run), *options, **source)))
+        child = self.desk.start(command, str(run), *options, source=older or ROOT)
+        self.others.append((act, child))
         return True

@@ -76,11 +76,8 @@ while any(rank.poll() is None for rank in ranks):
 sys.exit(int(any(rank.returncode for rank in ranks)))
 '''
 
-TORCH_PROGRAM = """
-import torch
-layer = torch.nn.Linear(8, 8)
-x = torch.randn(4, 8)
-"""
+TORCH = "import torch\n"
+"""Begins the program where a profiler of torch records it."""
 
 STEP_S = 0.08
 """Seconds of one step: twelve of them take about one second."""
@@ -106,7 +103,7 @@ def write(folder: Path, shape: Shape, name: str) -> Path:
     """Put the program and the spec into a scenario's folder; returns the spec's path."""
     (folder / "beats").mkdir(exist_ok=True)
     (folder / "beats").chmod(0o777)
-    (folder / "work.py").write_text(PROGRAM)
+    (folder / "work.py").write_text((TORCH if shape.collector == "torch" else "") + PROGRAM)
     (folder / "launch.py").write_text(LAUNCHER)
     spec = folder / "job.yaml"
     spec.write_text(json.dumps(spec_of(shape, name, str(folder))))  # JSON is YAML

@@ -1,4 +1,4 @@
-"""From a seed to one fault: which job is disturbed where, when and how. Pure; the same seed gives the same fault."""
+"""From a seed to one fault: which job is disturbed where, when and how. Pure."""
 
 from __future__ import annotations
 
@@ -33,15 +33,31 @@ LONGEST_S: dict[Phase, float] = {
 
 Act = Literal[
     # signals
-    *("KILL", "TERM", "INT", "HUP", "STOP", "CONT"),
+    "KILL",
+    "TERM",
+    "INT",
+    "HUP",
+    "STOP",
+    "CONT",
     # limits of a process: no file of it can grow; it can open no further one
-    *("no-growth", "no-files"),
+    "no-growth",
+    "no-files",
     # what is under the run's folder
-    *("disk-full", "EIO", "ENOSPC"),
+    "disk-full",
+    "EIO",
+    "ENOSPC",
     # the clock of driver, wrapper and program
-    *("clock-forward", "clock-back"),
+    "clock-forward",
+    "clock-back",
     # a second profrun on the folder; another version of profrun on it
-    *("resume", "cancel", "cancel-now", "rm", "report", "old-status", "old-resume", "old-submit"),
+    "resume",
+    "cancel",
+    "cancel-now",
+    "rm",
+    "report",
+    "old-status",
+    "old-resume",
+    "old-submit",
     # nothing: what an undisturbed run looks like
     "nothing",
 ]
@@ -159,7 +175,7 @@ class Fault:
 
     Attributes:
         shape: name in ``SHAPES``.
-        victim: the part that is hit; ``folder`` where it is the run's folder, ``clock`` where it is the clock.
+        victim: the part that is hit; ``folder``: the run's folder; ``clock``: the clock.
         phase: the phase that is waited for, of trial number ``trial``.
         blows: what is done then, in order.
         pick: from 0 to 1; which process, where the victim has several, and which write of the folder fails.
@@ -209,7 +225,10 @@ def _weights(shape: Shape) -> list[float]:
         return [80, 10, 0, 0, 0, 0, 10, 0]
     if shape.detached:
         return [60, 20, 5, 0, 0, 0, 15, 0]
-    return [48, 12, 8, 6, 8, 4, 10, 4]
+    clock = (
+        0 if shape.collector == "nsys" else 5
+    )  # nsys and libfaketime do not go together: both are preloaded
+    return [48, 12, 8, 6, 8, clock, 10, 4]
 
 
 Draw = tuple[str, Phase, tuple[Blow, ...]]
@@ -227,11 +246,11 @@ def _signal(draw: random.Random, shape: Shape) -> Draw:
     victim, phase, delay = _place(draw, shape.victims)
     if victim == "engine":
         return victim, phase, (Blow("KILL", delay),)
-    (act,) = draw.choices(("KILL", "TERM", "INT", "HUP", "STOP"), (60, 12, 10, 6, 12))
-    blows = (Blow(act, delay),)
-    if act == "STOP":
-        blows += (Blow("CONT", round(draw.uniform(0.2, 1.5), 3)),)
-    return victim, phase, blows
+    (act,) = draw.choices(SIGNALS[:5], (60, 12, 10, 6, 12))
+    first = Blow(act, delay)
+    if act != "STOP":
+        return victim, phase, (first,)
+    return victim, phase, (first, Blow("CONT", round(draw.uniform(0.2, 1.5), 3)))
 
 
 def _storm(draw: random.Random, shape: Shape) -> Draw:
@@ -249,7 +268,9 @@ def _limit(draw: random.Random, shape: Shape) -> Draw:
     """From now on a process cannot make its files longer, or cannot open one."""
     victims = {name: phases for name, phases in shape.victims.items() if name in ("driver", "wrapper")}
     victim, phase, delay = _place(draw, victims)
-    return victim, phase, (Blow(draw.choice(("no-growth", "no-files")), delay),)
+    acts: tuple[Act, ...] = ("no-growth", "no-files")
+    # A Python that starts without descriptors cannot load itself: nothing of profrun runs yet.
+    return victim, phase, (Blow(acts[0] if phase == "starting" else draw.choice(acts), delay),)
 
 
 def _disk(draw: random.Random, shape: Shape) -> Draw:
@@ -271,7 +292,7 @@ def _clock(draw: random.Random, shape: Shape) -> Draw:
 
 
 def _second(draw: random.Random, shape: Shape) -> Draw:
-    """Other commands on the same run, one or two at nearly the same time, half of them after its driver is gone."""
+    """One or two other commands on the same run, for half of the seeds after its driver is gone."""
     _, phase, delay = _place(draw, {"folder": _LATER})
     blows = [Blow("KILL", delay)] if draw.random() < 0.5 else []
     for number in range(draw.randint(1, 2)):

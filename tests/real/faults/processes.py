@@ -1,4 +1,4 @@
-"""The processes of a disturbed run, found in /proc by the mark in their environment or by their command line."""
+"""The processes of a disturbed run, found in /proc by their environment or their command line."""
 
 from __future__ import annotations
 
@@ -38,7 +38,8 @@ def alive(folder: Path) -> list[Seen]:
     """Every live process of a scenario but this one: its environment or its command line names the folder."""
     mark, path = f"{MARK}={folder}\0".encode(), f"{folder}/".encode()
     found = []
-    for name in os.listdir("/proc"):
+    for entry in Path("/proc").iterdir():
+        name = entry.name
         if not name.isdigit() or int(name) == os.getpid():
             continue
         try:

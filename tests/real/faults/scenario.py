@@ -12,8 +12,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from tests.conftest import ROOT
 from tests.real.faults import jobs, oracle
-from tests.real.faults.desk import Answer, Desk, until
+from tests.real.faults.desk import Desk, until
 from tests.real.faults.engines import Engines
 from tests.real.faults.inject import DISK, Injector, environ_of
 from tests.real.faults.moments import reached
@@ -22,7 +23,7 @@ from tests.real.faults.processes import alive
 from tests.real.faults.tools import Tools
 
 END_S = 75.0
-"""How long a disturbed run may go on: its trials take seconds, their grace is 2 s, and the machine is loaded."""
+"""How long a disturbed run may go on: its trials take seconds, and the machine is loaded."""
 TRIES = 4
 """How often a fault is tried whose moment was missed, each time earlier in the phase."""
 
@@ -100,8 +101,8 @@ def _one(fault: Fault, folder: Path, tools: Tools, engines: Engines, seen: _Seen
         words = ["submit", "job.yaml", "--backend", shape.backend]
         words += ["--detach"] if shape.detached else []
         older = any(blow.act == "old-submit" for blow in fault.blows)
-        source = {"source": tools.older} if older and tools.older is not None else {}
-        driver = desk.start(*words, **source, **environ_of(fault, desk, tools))  # type: ignore[arg-type]
+        source = tools.older if older and tools.older is not None else ROOT
+        driver = desk.start(*words, source=source, **environ_of(fault, desk, tools))
         injector = Injector(fault, desk, driver, tools, engines)
         try:
             landed = _disturb(fault, desk, driver, injector, seen)
@@ -240,8 +241,3 @@ def _disk(folder: Path) -> Iterator[None]:
         yield
     finally:
         subprocess.run(["umount", "--lazy", str(folder)], check=True)
-
-
-def text(answer: Answer) -> str:
-    """What a command said, for people."""
-    return f"{' '.join(answer.argv)} -> {answer.code}\n{answer.out}{answer.err}"

@@ -1,4 +1,4 @@
-"""What the faults need of this machine: a library that breaks writes, a clock that jumps, and an older profrun."""
+"""What the faults need: a library that breaks writes, a clock that jumps, and an older profrun."""
 
 from __future__ import annotations
 
