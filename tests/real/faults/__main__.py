@@ -82,11 +82,11 @@ def in_forks(faults: Sequence[Fault], jobs: int, work: Callable[[Fault], Result]
         fault, reader = running.pop(pid)
         with os.fdopen(reader, "rb") as pipe:
             content = pipe.read()
-        if not content:
-            raise RuntimeError(
-                f"seed {fault.seed}: the suite itself failed ({status}); see its traceback above"
-            )
-        yield cast(Result, pickle.loads(content))
+        if content:
+            yield cast(Result, pickle.loads(content))
+        else:
+            why = f"the suite itself failed ({status}); see its traceback above"
+            yield Result(fault, False, (why,), 0, 0.0, Path())
 
 
 def _answer(writer: int, work: Callable[[], Result]) -> None:
@@ -94,8 +94,9 @@ def _answer(writer: int, work: Callable[[], Result]) -> None:
     code = 1
     try:
         os.setsid()
+        content = pickle.dumps(work())
         with os.fdopen(writer, "wb") as pipe:
-            pipe.write(pickle.dumps(work()))
+            pipe.write(content)
         code = 0
     except BaseException:
         import traceback

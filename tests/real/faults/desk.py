@@ -14,6 +14,9 @@ from pathlib import Path
 from tests.conftest import ROOT
 from tests.real.faults.jobs import MARK
 
+_THIS = ("-m", "profrun.cli")
+_OLDER = ("-c", "from profrun.runner.cli import main; main()")
+"""How profrun is started, this one and 0.1. Both are two words."""
 PATIENCE_S = 120.0
 """How long a process may take for what it does in seconds: the machine may be loaded."""
 
@@ -69,7 +72,7 @@ class Desk:
         environ = {**os.environ, **self.environ, **more, "PYTHONPATH": str(source / "src")}
         environ["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{environ['PATH']}"
         return subprocess.Popen(
-            [sys.executable, "-m", "profrun.cli", *argv],
+            [sys.executable, *(_OLDER if source != ROOT else _THIS), *argv],
             cwd=self.folder,
             env=environ,
             stdin=subprocess.DEVNULL,

@@ -8,6 +8,7 @@ import json
 import os
 import resource
 import signal
+import struct
 import subprocess
 
 from tests.conftest import ROOT
@@ -19,7 +20,8 @@ from tests.real.faults.tools import Tools
 
 _LIMITS = {"no-growth": resource.RLIMIT_FSIZE, "no-files": resource.RLIMIT_NOFILE}
 _WRITES = {"EIO": errno.EIO, "ENOSPC": errno.ENOSPC}
-_CLOCK = {"clock-forward": "+3600", "clock-back": "-3600"}
+_CLOCK = {"clock-forward": 3600, "clock-back": -3600}
+"""Seconds by which the clock of the day jumps."""
 _WHO = {"driver": "profrun.cli", "wrapper": "bundle/run.py", "program": "work.py"}
 _COMMANDS: dict[str, tuple[str, ...]] = {
     "resume": ("resume",),
@@ -38,14 +40,9 @@ def environ_of(fault: Fault, desk: Desk, tools: Tools) -> dict[str, str]:
     """Variables with which the disturbed profrun is started."""
     acts = {blow.act for blow in fault.blows}
     if acts & _CLOCK.keys():
-        (desk.folder / "clock").write_text("+0\n")
-        return {
-            "LD_PRELOAD": str(tools.faketime),
-            "FAKETIME_TIMESTAMP_FILE": str(desk.folder / "clock"),
-            "FAKETIME_NO_CACHE": "1",
-            "FAKETIME_DONT_FAKE_MONOTONIC": "1",
-            "DONT_FAKE_MONOTONIC": "1",
-        }
+        clock = desk.folder / "clock"
+        clock.write_bytes(struct.pack("l", 0))
+        return {"LD_PRELOAD": str(tools.clock), "FAULTS_CLOCK": str(clock)}
     if acts & _WRITES.keys():
         (act,) = acts
         number = round(fault.pick * 10_000)
@@ -65,8 +62,7 @@ def lacks(fault: Fault, tools: Tools) -> str | None:
     """What this machine has not and the fault needs."""
     acts = {blow.act for blow in fault.blows}
     needed = {
-        "faketime": (acts & _CLOCK.keys(), tools.faketime),
-        "a C compiler": (acts & _WRITES.keys(), tools.broken_writes),
+        "a C compiler": (acts & (_CLOCK.keys() | _WRITES.keys()), tools.clock and tools.broken_writes),
         "the history of the repository": (any(act.startswith("old-") for act in acts), tools.older),
         "the right to mount": ("disk-full" in acts, tools.mounts),
         "docker": (SHAPES[fault.shape].backend == "docker", tools.docker),
@@ -167,10 +163,9 @@ class Injector:
         """Give the full disk its room back."""
         (self.desk.folder / "runs" / "filler").unlink(missing_ok=True)
 
-    def _jump(self, offset: str) -> bool:
-        new = self.desk.folder / "clock.new"
-        new.write_text(f"{offset}\n")
-        new.rename(self.desk.folder / "clock")
+    def _jump(self, seconds: int) -> bool:
+        with (self.desk.folder / "clock").open("r+b") as file:  # in place: the processes have it mapped
+            file.write(struct.pack("l", seconds))
         return True
 
     def _command(self, act: str) -> bool:

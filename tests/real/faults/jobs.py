@@ -25,7 +25,8 @@ import profrun
 signal.signal(signal.SIGINT, signal.SIG_DFL)  # no traceback of the program's own
 found = re.search(r"trials/([^/]+)/hook", os.environ["PROFRUN_HOOK"])
 slurm = "-".join(os.environ.get(name, "") for name in ("SLURM_JOB_ID", "SLURM_STEP_ID"))
-execution = slurm if slurm != "-" else f"{socket.gethostname()}-{os.getsid(0)}"
+group = os.getppid() if "TORCHELASTIC_RUN_ID" in os.environ else os.getsid(0)  # of torchrun
+execution = slurm if slurm != "-" else f"{socket.gethostname()}-{group}"
 beats = pathlib.Path(__file__).parent / "beats"
 name = f"{found[1]}.{execution}.{socket.gethostname()}-{os.getpid()}"
 fd = os.open(beats / name, os.O_WRONLY | os.O_CREAT, 0o666)

@@ -225,10 +225,7 @@ def _weights(shape: Shape) -> list[float]:
         return [80, 10, 0, 0, 0, 0, 10, 0]
     if shape.detached:
         return [60, 20, 5, 0, 0, 0, 15, 0]
-    clock = (
-        0 if shape.collector == "nsys" else 5
-    )  # nsys and libfaketime do not go together: both are preloaded
-    return [48, 12, 8, 6, 8, clock, 10, 4]
+    return [48, 12, 8, 6, 8, 4, 10, 4]
 
 
 Draw = tuple[str, Phase, tuple[Blow, ...]]

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from tests.conftest import ROOT, missing
+from tests.conftest import ROOT, need_tool
 from tests.real.faults.engines import Engines
 from tests.real.faults.plan import Blow, Fault
 from tests.real.faults.scenario import carry_out
-from tests.real.faults.tools import Tools, find_faketime
+from tests.real.faults.tools import Tools
 
 pytestmark = [pytest.mark.faults, pytest.mark.timeout(900)]
 
@@ -25,8 +25,8 @@ def test_a_run_that_nothing_disturbs_is_whole(tmp_path: Path, shape: str) -> Non
 
 
 def test_sixty_faults_are_survived(tmp_path: Path) -> None:
-    if find_faketime() is None:
-        missing("faketime")
+    for tool in ("gcc", "nsys", "git"):
+        need_tool(tool)
     words = ["--seed", "1", "--count", "60", "--jobs", "8", "--folder", str(tmp_path)]
     done = subprocess.run(
         [sys.executable, "-m", "tests.real.faults", *words],

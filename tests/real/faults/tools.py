@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 import tarfile
 from dataclasses import dataclass
@@ -19,8 +20,7 @@ class Tools:
     """Paths of what the faults need; None: that is not there, and faults that need it are not injected.
 
     Attributes:
-        broken_writes: the library of ``broken_writes.c``.
-        faketime: libfaketime, for programs with threads.
+        broken_writes, clock: the libraries of ``broken_writes.c`` and ``clock.c``.
         older: root of a checkout of profrun 0.1.
         mounts: whether this user may mount a filesystem.
         docker: the socket of an engine of our own.
@@ -28,30 +28,27 @@ class Tools:
     """
 
     broken_writes: Path | None = None
-    faketime: Path | None = None
+    clock: Path | None = None
     older: Path | None = None
     mounts: bool = False
     docker: Path | None = None
     slurm: Path | None = None
 
 
-def build_broken_writes(folder: Path) -> Path:
-    """Compile the library.
+def build(name: str, folder: Path) -> Path | None:
+    """Compile the library of ``<name>.c``; None where there is no C compiler.
 
     Raises:
-        subprocess.CalledProcessError, OSError: there is no C compiler.
+        subprocess.CalledProcessError: it does not compile.
     """
-    library = folder / "broken_writes.so"
-    source = Path(__file__).with_name("broken_writes.c")
-    words = ["gcc", "-shared", "-fPIC", "-O1", "-o", str(library), str(source), "-ldl"]
+    compiler = shutil.which("gcc")
+    if compiler is None:
+        return None
+    library = folder / f"{name}.so"
+    source = Path(__file__).with_name(f"{name}.c")
+    words = [compiler, "-shared", "-fPIC", "-O1", "-o", str(library), str(source), "-ldl"]
     subprocess.run(words, check=True, capture_output=True)
     return library
-
-
-def find_faketime() -> Path | None:
-    """libfaketime of Debian's package ``faketime``."""
-    found = sorted(Path("/usr/lib").glob("*/faketime/libfaketimeMT.so.1"))
-    return found[0] if found else None
 
 
 def check_out_older(folder: Path) -> Path | None:

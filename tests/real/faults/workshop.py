@@ -6,13 +6,12 @@ import contextlib
 import importlib
 import os
 import shutil
-import subprocess
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from tests.real.faults.engines import Engines
 from tests.real.faults.plan import Backend
-from tests.real.faults.tools import Tools, build_broken_writes, check_out_older, find_faketime
+from tests.real.faults.tools import Tools, build, check_out_older
 
 _LOADED = (
     "cli.app",
@@ -37,12 +36,9 @@ def workshop(folder: Path, backends: Sequence[Backend]) -> Iterator[tuple[Tools,
     place = folder / "tools"
     shutil.rmtree(place, ignore_errors=True)
     place.mkdir()
-    library = None
-    with contextlib.suppress(OSError, subprocess.CalledProcessError):
-        library = build_broken_writes(place)
     tools = Tools(
-        broken_writes=library,
-        faketime=find_faketime(),
+        broken_writes=build("broken_writes", place),
+        clock=build("clock", place),
         older=check_out_older(place),
         mounts=os.geteuid() == 0,
     )
