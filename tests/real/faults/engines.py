@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import os
 import signal
 import subprocess
+import tarfile
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 from tests.real.faults.desk import until
+from tests.real.faults.jobs import IMAGE
+
+_LEFT_OUT = ("usr/local/lib/", "usr/share/doc/", "usr/share/locale/", "var/lib/apt/", "dev/")
 
 
 @dataclass(frozen=True)
@@ -26,6 +32,14 @@ class Engines:
     def socket(self) -> Path | None:
         """The engine's socket."""
         return self.base / "docker.sock" if self.base is not None else None
+
+    @contextlib.contextmanager
+    def turn(self) -> Iterator[None]:
+        """One scenario at a time: each may kill the engine."""
+        assert self.base is not None
+        with (self.base / "turn").open("ab") as file:
+            fcntl.flock(file, fcntl.LOCK_EX)
+            yield
 
     def docker(self, *words: str, check: bool = True) -> str:
         """Output of a command of this engine."""
@@ -53,6 +67,25 @@ class Engines:
                 )
         if not until(lambda: self.docker("version", check=False).count("Version") > 2, nap=0.2):
             raise RuntimeError(f"the engine does not answer: {(base / 'dockerd.log').read_text()[-2000:]}")
+
+    def load(self, standin: Path) -> None:
+        """Make the image of the runs of the stand-in base: its Debian with Python, without torch.
+
+        Args:
+            standin: the root filesystem that ``scripts/standin-base`` keeps.
+        """
+        argv = ["docker", "-H", f"unix://{self.socket}", "import", "-", IMAGE]
+        with subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL) as child:
+            assert child.stdin is not None
+            with (
+                tarfile.open(standin) as whole,
+                tarfile.open(fileobj=child.stdin, mode="w|") as small,
+            ):
+                for member in whole:
+                    if not member.name.removeprefix("./").startswith(_LEFT_OUT):
+                        small.addfile(member, whole.extractfile(member) if member.isreg() else None)
+        if child.returncode:
+            raise RuntimeError(f"the image cannot be imported ({child.returncode})")
 
     def kill(self) -> bool:
         """SIGKILL to the engine; it is started again by ``start``."""

@@ -10,6 +10,7 @@ import resource
 import signal
 import struct
 import subprocess
+import time
 
 from tests.conftest import ROOT
 from tests.real.faults.desk import Desk
@@ -109,7 +110,10 @@ class Injector:
 
     def _signal(self, act: str) -> bool:
         if self.fault.victim == "engine":
-            return self.engines.kill()
+            landed = self.engines.kill()
+            time.sleep(1 + self.fault.pick)  # a service manager starts it again
+            self.engines.start()
+            return landed
         target = self._target or self._find()
         if target is None:
             return False

@@ -133,6 +133,7 @@ def spec_of(shape: Shape, name: str, folder: str) -> dict[str, object]:
     }
     if shape.backend == "docker":
         spec["image"] = IMAGE
+        spec["mounts"] = [f"{folder}/beats:{folder}/beats"]
     return spec
 
 

@@ -142,11 +142,11 @@ def no_lock(run: Path) -> list[str]:
 
 
 def nothing_outside(desk: Desk) -> list[str]:
-    """No file was left outside the run's folder: no temporary one, and no traceback of a bug."""
-    left = [path for name in ("tmp", "state") for path in (desk.folder / name).rglob("*") if path.is_file()]
-    broken = [f"left: {path.relative_to(desk.folder)}" for path in left if "crash-" not in path.name]
-    for path in left:
-        if "crash-" in path.name:
+    """No temporary file was left outside the run's folder, and no traceback of a bug anywhere."""
+    left = [path for path in (desk.folder / "tmp").rglob("*") if path.is_file()]
+    broken = [f"left: {path.relative_to(desk.folder)}" for path in left]
+    for name in ("tmp", "state"):
+        for path in (desk.folder / name).rglob("crash-*.log"):
             broken.append(f"bug: {path.read_text(errors='replace').strip().splitlines()[-1]}")
     return broken
 

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from tests.conftest import ROOT
 from tests.real.faults import jobs, oracle
-from tests.real.faults.desk import Desk, until
+from tests.real.faults.desk import Answer, Desk, until
 from tests.real.faults.engines import Engines
 from tests.real.faults.inject import DISK, Injector, environ_of
 from tests.real.faults.moments import reached
@@ -67,7 +67,8 @@ def carry_out(fault: Fault, folder: Path, tools: Tools, engines: Engines) -> Res
         shutil.rmtree(home, ignore_errors=True)
         home.mkdir(parents=True)
         seen = _Seen()
-        landed = _one(_earlier(fault, number), home, tools, engines, seen)
+        with engines.turn() if SHAPES[fault.shape].backend == "docker" else contextlib.nullcontext():
+            landed = _one(_earlier(fault, number), home, tools, engines, seen)
         if landed or seen.broken:
             break
         shutil.rmtree(home, ignore_errors=True)
@@ -93,7 +94,7 @@ def _one(fault: Fault, folder: Path, tools: Tools, engines: Engines, seen: _Seen
     desk = Desk(folder)
     if shape.backend == "docker":
         desk.environ["DOCKER_HOST"] = f"unix://{engines.socket}"
-    if tools.slurm is not None:
+    if shape.backend == "slurm":
         desk.environ["SLURM_CONF"] = str(tools.slurm)
     disk = any(blow.act == "disk-full" for blow in fault.blows)
     with _disk(folder / "runs") if disk else contextlib.nullcontext():
@@ -140,19 +141,20 @@ def _disturb(
         if not number and not struck:
             return False
     if fault.asks and desk.run is not None:
-        seen.broken += _asked(desk, desk.run)
+        full = any(blow.act == "disk-full" for blow in fault.blows)
+        seen.broken += _asked(desk, desk.run, full)
     return True
 
 
-def _asked(desk: Desk, run: Path) -> list[str]:
+def _asked(desk: Desk, run: Path, full: bool) -> list[str]:
     """``status``, ``report`` and ``logs`` have an answer at any moment.
 
     A run that was killed while its folder was made has no plan: only its status can be told. A trial that has
-    not started has no log (exit code 64).
+    not started has no log (exit code 64), and a report cannot be written to a full disk (69).
     """
     broken = oracle.answered([desk.ask("status", "--json", str(run))])
     if (run / "plan.json").exists():
-        broken += oracle.answered([desk.ask("report", str(run))])
+        broken += oracle.answered([desk.ask("report", str(run))], (0, 69) if full else (0,))
         broken += oracle.answered([desk.ask("logs", str(run))], (0, 64))
     return broken
 
@@ -170,6 +172,9 @@ def _ends(desk: Desk, injector: Injector, seen: _Seen) -> None:
             seen.notes.append(f"{act} ended with {answer.code}")
             desk.said.remove(answer)
         seen.removed |= act == "rm" and answer.code == 0
+    if SHAPES[injector.fault.shape].backend == "docker":
+        gone = until(lambda: not injector.engines.containers(desk.folder), END_S, nap=0.3)
+        seen.broken += [] if gone else ["left: a container"]
     if not until(lambda: not alive(desk.folder), END_S, nap=0.1):
         left = [one.text for one in alive(desk.folder)]
         seen.broken.append(f"left: {left}")
@@ -192,16 +197,21 @@ def _judge(fault: Fault, desk: Desk, injector: Injector, seen: _Seen) -> None:
     if not (run / "plan.json").exists():
         return  # killed while the folder was made: nothing to resume
     before = oracle.finished(run)
-    if shape.backend == "docker":
-        injector.engines.start()
-    resumed = desk.ask("resume", "--failed", str(run))
-    seen.broken += oracle.answered([resumed], (0, 1))
+    seen.broken += oracle.answered([_resumed(desk, run)], (0, 1))
     status = desk.ask("status", "--json", str(run))
     seen.broken += [*oracle.answered([status]), *oracle.whole(status, shape)]
     seen.broken += oracle.of_the_run(desk, run, before)
     if not (run / "report.html").exists():
         seen.broken.append("there is no report after resume")
     seen.broken += [f"left: {one.text}" for one in alive(desk.folder)]
+
+
+def _resumed(desk: Desk, run: Path) -> Answer:
+    """Resume; where profrun asks whether the commands of a run of another version are trusted, they are."""
+    answer = desk.ask("resume", "--failed", str(run))
+    if answer.code == 64 and "--yes" in answer.err:
+        return desk.ask("resume", "--failed", str(run), "--yes")
+    return answer
 
 
 def _undisturbed(desk: Desk, struck: bool) -> None:

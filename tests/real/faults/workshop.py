@@ -7,11 +7,14 @@ import importlib
 import os
 import shutil
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 
+from tests.conftest import missing, need_tool
 from tests.real.faults.engines import Engines
 from tests.real.faults.plan import Backend
 from tests.real.faults.tools import Tools, build, check_out_older
+from tests.real.slurm.conftest import running_cluster
 
 _LOADED = (
     "cli.app",
@@ -42,4 +45,30 @@ def workshop(folder: Path, backends: Sequence[Backend]) -> Iterator[tuple[Tools,
         older=check_out_older(place),
         mounts=os.geteuid() == 0,
     )
-    yield tools, Engines()
+    with contextlib.ExitStack() as ends:
+        engines = Engines()
+        if "docker" in backends:
+            engines = ends.enter_context(_docker(place / "docker"))
+            tools = replace(tools, docker=engines.socket)
+        if "slurm" in backends:
+            (place / "slurm").mkdir()
+            cluster = ends.enter_context(running_cluster(place / "slurm"))
+            tools = replace(tools, slurm=Path(cluster.environ["SLURM_CONF"]))
+        yield tools, engines
+
+
+@contextlib.contextmanager
+def _docker(base: Path) -> Iterator[Engines]:
+    """A Docker engine of our own, which may be killed, with the image of the runs."""
+    need_tool("dockerd")
+    kept = sorted((Path(os.environ.get("PROFRUN_CACHE", "/var/cache/profrun")) / "standin").glob("*.tar"))
+    if os.geteuid() != 0 or not kept:
+        missing("root, or the stand-in base in $PROFRUN_CACHE (`scripts/standin-base`)")
+    base.mkdir()
+    engines = Engines(base)
+    engines.start()
+    try:
+        engines.load(kept[-1])
+        yield engines
+    finally:
+        engines.stop()
