@@ -53,6 +53,11 @@ def _report_os(error: OSError) -> int:
     if error.errno == errno.EIO and error.filename is None:  # the terminal was closed: nobody can read it
         _silence_stdout()
         return UNAVAILABLE
+    if error.errno in (errno.EMFILE, errno.ENFILE):
+        complain(
+            f"no further file can be opened: {error.strerror}; raise the limit with `ulimit -n`, try again"
+        )
+        return UNAVAILABLE
     if error.errno not in (errno.ENOSPC, errno.EDQUOT):
         return report_bug(error)
     _silence_stdout()  # the rest would fail again at exit

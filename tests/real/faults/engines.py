@@ -101,6 +101,9 @@ class Engines:
         if pid is not None:
             os.kill(pid, signal.SIGTERM)
             until(lambda: self._pid() is None)
+        if self.base is not None:  # an engine that was killed has left its folder mounted
+            argv = ["umount", "--lazy", str(self.base / "data")]
+            subprocess.run(argv, capture_output=True, check=False)
 
     def _pid(self) -> int | None:
         assert self.base is not None
