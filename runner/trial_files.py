@@ -27,6 +27,9 @@ from profrun.store.files import explained, make_dir, os_error, read_json, write_
 from profrun.store.runs import Run
 from profrun.store.state import TrialRecord
 
+_INTERRUPTED = "Query interrupted"
+"""What the trace engine makes of a KeyboardInterrupt that comes during a query."""
+
 
 @dataclass(frozen=True)
 class Normalised:
@@ -132,6 +135,9 @@ def normalise(
 ) -> Normalised:
     """Turn what the trial left into ``trace/``. Never raises for bad files: they are kept, and named.
 
+    Raises:
+        KeyboardInterrupt: a signal asked for the end. Nothing is written down: ``resume`` does it again.
+
     A trial that was cancelled or failed is normalised too when something whole is there.
 
     Args:
@@ -158,6 +164,8 @@ def normalise(
     except ProfrunError as error:
         return Normalised(None, str(error), time.perf_counter() - started)
     except Exception as error:
+        if _INTERRUPTED in str(error):
+            raise KeyboardInterrupt from error
         return Normalised(None, _crash(record.paths, error), time.perf_counter() - started)
     return Normalised(out, None, time.perf_counter() - started)
 

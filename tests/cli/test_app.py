@@ -141,11 +141,19 @@ def test_a_bug_is_one_line_and_a_file(
 def test_too_few_descriptors_are_one_line_and_no_bug(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    def none_left(*args: object) -> int:
+        raise OSError(errno.EMFILE, os.strerror(errno.EMFILE))
+
     def fails(args: object) -> int:
-        raise OSError(errno.EMFILE, os.strerror(errno.EMFILE), "/a/run")
+        monkeypatch.setattr(os, "open", none_left)
+        raise FileNotFoundError(
+            errno.ENOENT, "No usable temporary directory found"
+        )  # of tempfile, for want of one
 
     monkeypatch.setattr(cli, "_run", fails)
-    assert cli.run(["runs"]) == 69
+    code = cli.run(["runs"])
+    monkeypatch.undo()
+    assert code == 69
     (line,) = capsys.readouterr().err.splitlines()
     assert line.startswith("profrun: no further file can be opened: Too many open files; raise the limit")
 

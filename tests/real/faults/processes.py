@@ -108,7 +108,9 @@ _ROLES: dict[str, Callable[[Seen], bool]] = {
 def playing(role: str, processes: list[Seen]) -> list[Seen]:
     """The processes that have a role, oldest first. Of the program, the first process alone."""
     if role == _STEPD:
+        # Slurm itself notices the death of a batch step's daemon only when the node registers again.
         above = {up.pid: up for one in processes for up in parents(one) if up.name == _STEPD}
+        above = {pid: up for pid, up in above.items() if "batch" not in " ".join(up.argv)}
         return sorted(above.values(), key=lambda one: one.pid)
     found = sorted((one for one in processes if _ROLES[role](one)), key=lambda one: (one.started, one.pid))
     if role == "program":

@@ -152,6 +152,8 @@ def _asked(desk: Desk, run: Path, full: bool) -> list[str]:
     A run that was killed while its folder was made has no plan: only its status can be told. A trial that has
     not started has no log (exit code 64), and a report cannot be written to a full disk (69).
     """
+    if b'"event":"created"' not in (run / "events.jsonl").read_bytes():
+        return oracle.answered([desk.ask("status", "--json", str(run))], (0, 65))
     broken = oracle.answered([desk.ask("status", "--json", str(run))])
     if (run / "plan.json").exists():
         broken += oracle.answered([desk.ask("report", str(run))], (0, 69) if full else (0,))
@@ -192,6 +194,9 @@ def _judge(fault: Fault, desk: Desk, injector: Injector, seen: _Seen) -> None:
         seen.broken.append("lost: the run's folder is gone")
         return
     status = desk.ask("status", "--json", str(run))
+    if b'"event":"created"' not in (run / "events.jsonl").read_bytes():
+        seen.broken += oracle.answered([status], (65,))  # its first write failed: it is no run
+        return
     seen.broken += [*oracle.answered([status]), *oracle.states(status, shape.trials)]
     seen.broken += oracle.of_the_run(desk, run, seen.before)
     if not (run / "plan.json").exists():

@@ -27,7 +27,16 @@ def test_a_run_that_nothing_disturbs_is_whole(tmp_path: Path, shape: str) -> Non
 def test_sixty_faults_are_survived(tmp_path: Path) -> None:
     for tool in ("gcc", "nsys", "git"):
         need_tool(tool)
-    words = ["--seed", "1", "--count", "60", "--jobs", "8", "--folder", str(tmp_path)]
+    survived("--seed", "1", "--count", "60", "--jobs", "8", "--folder", str(tmp_path))
+
+
+def test_faults_in_containers_and_on_a_cluster_are_survived(tmp_path: Path) -> None:
+    words = ["--seed", "1", "--count", "6", "--jobs", "6", "--backends", "docker,slurm"]
+    survived(*words, "--folder", str(tmp_path))
+
+
+def survived(*words: str) -> None:
+    """The long form injects all of the faults that are asked for, and each is survived."""
     done = subprocess.run(
         [sys.executable, "-m", "tests.real.faults", *words],
         cwd=ROOT,
