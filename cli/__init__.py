@@ -49,7 +49,18 @@ def run(args: Sequence[str]) -> int:
     except OSError as error:
         return _report_os(error)
     except Exception as error:
-        return report_bug(error)
+        return _no_descriptor() or report_bug(error)
+
+
+def _no_descriptor() -> int:
+    """Where no further file can be opened, that is why all else fails: one line and its exit code, else 0."""
+    try:
+        os.close(os.open(os.devnull, os.O_RDONLY))
+    except OSError as error:
+        if error.errno in (errno.EMFILE, errno.ENFILE):
+            complain(f"no further file can be opened: {error.strerror}; raise the limit with `ulimit -n`")
+            return UNAVAILABLE
+    return 0
 
 
 def _report_os(error: OSError) -> int:
@@ -58,7 +69,7 @@ def _report_os(error: OSError) -> int:
         _silence_stdout()
         return UNAVAILABLE
     if error.errno not in (errno.ENOSPC, errno.EDQUOT):
-        return report_bug(error)
+        return _no_descriptor() or report_bug(error)
     _silence_stdout()  # the rest would fail again at exit
     where = error.filename or "what is printed"
     complain(f"{where} cannot be written: {error.strerror}; free some space, or write to another place")

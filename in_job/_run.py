@@ -1,8 +1,13 @@
 """Start the wrapper: ``python3 run.py <trial folder>`` or ``run.py --preflight [collector] --json``."""
 
 import os
+import signal
 import sys
 
+if (
+    signal.getsignal(signal.SIGINT) is signal.default_int_handler
+):  # until the wrapper hears it, without a traceback
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
 if sys.version_info < (3, 9):  # noqa: UP036 - images bring what they bring
     sys.exit("profrun's wrapper needs Python 3.9 or newer; this is " + sys.version.split()[0])
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import errno
 import json
 import os
 import sys
@@ -19,13 +20,16 @@ from .trial import Trial
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+_WANTS = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.EAGAIN})
+"""What the system says when it has no descriptor, memory or process left."""
+
 
 def main(argv: Sequence[str]) -> int:
     """Run a trial, or only the preflight. Returns the process's exit code.
 
     A trial's: the user's own; 128 + n when it died of signal n; 124 at the time limit; 130 when cancelled;
     1 when the program was fine but the collector left nothing; 69 when the collector cannot run here;
-    65 when the trial folder cannot be read.
+    65 when the trial folder cannot be read; 71 when the wrapper has no descriptor or memory left.
 
     ``run.py --wrap --out DIR -- COMMAND`` is ``profrun wrap``: see ``wrap.main``.
     """
@@ -52,7 +56,21 @@ def main(argv: Sequence[str]) -> int:
     except DocumentError as error:
         print(f"profrun: {folder / 'command.json'} cannot be read: {error}", file=sys.stderr)
         return 65
-    return Trial(folder, command, Path(__file__).resolve().parents[2]).run()
+    try:
+        return Trial(folder, command, Path(__file__).resolve().parents[2]).run()
+    except (OSError, MemoryError) as error:
+        if isinstance(error, OSError) and error.errno not in _WANTS:
+            raise
+        print(
+            f"profrun: the wrapper cannot go on: {_one_line(error)}; raise the limit (`ulimit -a`)",
+            file=sys.stderr,
+        )
+        return 71
+
+
+def _one_line(error: Exception) -> str:
+    """An error without a traceback: to print one takes what is missing."""
+    return str(error) or type(error).__name__
 
 
 def _preflight(collector: str, *, as_json: bool) -> int:

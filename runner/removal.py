@@ -7,6 +7,7 @@ it outlives the runs that it was made from.
 
 from __future__ import annotations
 
+import errno
 import os
 import shutil
 import sys
@@ -24,6 +25,10 @@ from profrun.store.state import RunState
 
 BLOCK = 512
 """Bytes of a block as ``st_blocks`` counts them, on every file system (`man 3type stat`)."""
+
+
+_TRIES = 5
+"""How often a folder is removed into which something is written meanwhile."""
 
 
 @dataclass(frozen=True)
@@ -91,7 +96,21 @@ def carry_out(removal: Removal) -> None:
                 shutil.rmtree(path)
             else:
                 path.unlink(missing_ok=True)
-        run.path.rmdir()
+        _remove_rest(run.path)
+
+
+def _remove_rest(folder: Path) -> None:
+    """The folder, with what another command wrote into it meanwhile: `profrun cancel` asks by a file."""
+    for _ in range(_TRIES):
+        try:
+            shutil.rmtree(folder)
+            return
+        except OSError as error:
+            if error.errno not in (errno.ENOTEMPTY, errno.ENOENT):
+                raise
+            if not folder.exists():
+                return
+    shutil.rmtree(folder)
 
 
 def plan_pruning(

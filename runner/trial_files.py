@@ -33,6 +33,8 @@ from profrun.store.state import TrialRecord
 _MOST_ATTEMPTS = 1_000_000
 _NUMBER = re.compile(r"[0-9]{1,6}", re.ASCII)
 """Name of the folder of an earlier attempt."""
+_INTERRUPTED = "Query interrupted"
+"""What the trace engine makes of a KeyboardInterrupt that comes during a query."""
 
 
 @dataclass(frozen=True)
@@ -144,6 +146,9 @@ def normalise(
 ) -> Normalised:
     """Turn what the trial left into ``trace/``. Never raises for bad files: they are kept, and named.
 
+    Raises:
+        KeyboardInterrupt: a signal asked for the end. Nothing is written down: ``resume`` does it again.
+
     A trial that was cancelled or failed is normalised too when something whole is there.
 
     Args:
@@ -168,6 +173,8 @@ def normalise(
             progress=progress,
         )
     except Exception as error:
+        if _INTERRUPTED in str(error):
+            raise KeyboardInterrupt from error
         told = error if isinstance(error, ProfrunError) else _crash(record.paths, error)
         seconds, full = time.perf_counter() - started, isinstance(told, DiskFullError)
         return Normalised(None, str(told), seconds, full)

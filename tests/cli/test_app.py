@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import shutil
 import subprocess
 import sys
@@ -134,6 +136,26 @@ def test_a_bug_is_one_line_and_a_file(
     (crash,) = (tmp_path / "profrun").iterdir()
     assert str(crash) in done.err
     assert "Traceback" in crash.read_text()
+
+
+def test_too_few_descriptors_are_one_line_and_no_bug(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def none_left(*args: object) -> int:
+        raise OSError(errno.EMFILE, os.strerror(errno.EMFILE))
+
+    def fails(args: object) -> int:
+        monkeypatch.setattr(os, "open", none_left)
+        raise FileNotFoundError(
+            errno.ENOENT, "No usable temporary directory found"
+        )  # of tempfile, for want of one
+
+    monkeypatch.setattr(cli, "_run", fails)
+    code = cli.run(["runs"])
+    monkeypatch.undo()
+    assert code == 69
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith("profrun: no further file can be opened: Too many open files; raise the limit")
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="no device that is always full")

@@ -10,9 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.conftest import missing
+from tests.conftest import ROOT, missing
 from tests.in_job.kit import Trial, fake_importer, fake_nsys, python
 
+WAITS = ("while not pathlib.Path('go').exists(): time.sleep(0.02)",)
 IMPORT_CODES = ("report-imported", "import-failed")
 
 
@@ -44,6 +45,31 @@ def test_exit_code_output_and_provenance_of_a_program(tmp_path: Path) -> None:
     assert anchors["end"]["realtime_ns"] > anchors["start"]["realtime_ns"]
     assert not list(done.folder.glob(".*")), "temporary files are left"
     assert not (done.folder / "phase").exists()
+
+
+def test_ctrl_c_while_the_wrapper_loads_itself_has_no_traceback(tmp_path: Path) -> None:
+    """The whole of ``run.py`` but its last lines is carried out; then the signal comes."""
+    source = (ROOT / "in_job" / "_run.py").read_text()
+    source = source[: source.index("from _profrun")]
+    code = f"__file__ = 'x'\n{source}\nimport os, signal\nos.kill(os.getpid(), signal.SIGINT)\nprint('on')"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (-2, "", "")
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the limits of another process")
+def test_a_wrapper_without_descriptors_says_so_in_one_line(tmp_path: Path) -> None:
+    import resource
+
+    trial = Trial(tmp_path, python("import pathlib, time", "print('began')", *WAITS))
+    wrapper = trial.start()
+    trial.wait_for("began")
+    _, hard = resource.prlimit(wrapper.pid, resource.RLIMIT_NOFILE)
+    resource.prlimit(wrapper.pid, resource.RLIMIT_NOFILE, (3, hard))
+    (trial.work / "go").touch()
+    done = trial.finish(wrapper)
+    assert "Traceback" not in done.stderr
+    assert done.code == 71, done.stderr
+    assert "the wrapper cannot go on: [Errno 24] Too many open files" in done.stderr.splitlines()[-1]
 
 
 @pytest.mark.parametrize(

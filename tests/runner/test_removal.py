@@ -185,6 +185,20 @@ def test_a_removal_that_was_cut_short_is_continued(root: Path, monkeypatch: pyte
     assert not run.path.exists()
 
 
+def test_a_wish_to_cancel_that_comes_meanwhile_goes_too(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    run = ended_run(root)
+    remove = shutil.rmtree
+
+    def removed(path: Path) -> None:
+        remove(path)
+        if path == run.trials:
+            run.cancel_request.write_text("{}")  # the lock is held, so `profrun cancel` takes it for a driver
+
+    monkeypatch.setattr(shutil, "rmtree", removed)
+    carry_out(plan_removal(run, root))
+    assert not run.path.exists()
+
+
 def test_the_newest_of_each_job_and_the_young_ones_stay(root: Path) -> None:
     runs = {f"{job}{day}": rename(ended_run(root), job, day) for job in ("a", "b") for day in (1, 2, 3)}
     day_3 = int(datetime.datetime(2026, 1, 3, tzinfo=datetime.timezone.utc).timestamp()) * 10**9

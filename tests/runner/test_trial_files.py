@@ -128,6 +128,21 @@ def test_a_trace_has_all_steps_of_its_trial_and_its_samples(tmp_path: Path) -> N
         assert trace.sql("SELECT ts_ns, name, value FROM counters").rows == [(7, "CPU cores busy", 1.5)]
 
 
+def test_a_signal_during_a_query_is_no_bug_of_a_reader(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run, _ = new_run(tmp_path)
+    leave(begin(run.trial(A)))
+
+    def interrupted(*args: object, **more: object) -> None:
+        raise RuntimeError("Query interrupted")  # DuckDB's words for a KeyboardInterrupt
+
+    monkeypatch.setattr("profrun.collectors.normalize.normalize", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        normalise(run, read_trial(run, A))
+    assert not list(run.trial(A).folder.glob("*crash*"))
+
+
 def test_a_damaged_trace_is_made_again(tmp_path: Path) -> None:
     run, plan = new_run(tmp_path)
     prepare(run, PreparedPlan(plan, tmp_path), plan.trials[0], Scripted())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import socket
@@ -38,7 +39,18 @@ class Cluster:
 
 @pytest.fixture(scope="session")
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
-    """Two nodes, n1 (gpu:h200:4) and n2 (gpu:mi300x:4); no accounting database, KillWait 15 s."""
+    """A cluster for all tests of this process."""
+    with running_cluster(tmp_path_factory.mktemp("slurm")) as found:
+        yield found
+
+
+@contextlib.contextmanager
+def running_cluster(base: Path) -> Iterator[Cluster]:
+    """Two nodes, n1 (gpu:h200:4) and n2 (gpu:mi300x:4); no accounting database, KillWait 15 s.
+
+    Args:
+        base: an empty folder for its files.
+    """
     for tool in ("slurmctld", "slurmd", "munged"):
         need_tool(tool)
     if os.geteuid() != 0:
@@ -46,7 +58,6 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
     up, down = SHARED / "slurm/slurm_up.sh", SHARED / "slurm/slurm_down.sh"
     if not up.exists():
         missing(str(up))
-    base = tmp_path_factory.mktemp("slurm")
     port = str(20000 + 40 * os.getpid() % 20000)  # it takes ports up to 22 above
     subprocess.run(["bash", str(up), str(base), port], check=True, capture_output=True, timeout=120)
     bin_ = Path(sys.executable).parent
