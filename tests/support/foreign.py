@@ -129,7 +129,7 @@ def become(system: str) -> None:
             return found
         return seen.setdefault(top, Foreign(found, system))
 
-    builtins.__import__ = import_
+    builtins.__import__ = import_  # type: ignore[assignment]  # its stub has other names of arguments
     _hide_folders_of_linux()
 
 
