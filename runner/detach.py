@@ -22,7 +22,8 @@ def spawn_driver(run: Run, *, repeat_failed: bool = False) -> int:
         UsageError: another process drives the run.
         ProfrunError: it ended before it drove the run; with its last line, and of the kind it ended with.
     """
-    assert sys.platform != "win32"  # a run is made and reopened on Linux only
+    if sys.platform == "win32":
+        raise AssertionError("a run is made and reopened on Linux only")
     with driving(run.lock, run.name):
         ends = _ends(run)
 
