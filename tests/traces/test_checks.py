@@ -88,10 +88,11 @@ def test_ids_and_counts(tmp_path: Path) -> None:
     make_trace(tmp_path / "c", SOUND).close()
     meta = json.loads((tmp_path / "c" / "meta.json").read_text())
     meta["counts"]["slices"]["kernel"] = 5
-    meta["clock"] = None
+    del meta["clock"]
     (tmp_path / "c" / "meta.json").write_text(json.dumps(meta))
     with Trace(tmp_path / "c") as trace:
         assert [problem.split(" is ")[0] for problem in problems(trace.tables, trace.meta)] == [
+            "meta has no clock",
             "meta.clock",
             "meta.counts.slices",
         ]
