@@ -14,6 +14,7 @@ WHOLE = {
     "api/test_package.py": "what `import profrun` offers is in the file of the package itself",
     "api/test_pages.py": "the page and the notebook about Python are no modules",
     "backends/kubernetes/test_run.py": "whole runs on a small cluster of the test's own",
+    "cli/test_hostile_names.py": "every command that prints names, on hostile ones",
     "cli/test_secrets.py": "a whole run: a secret is in none of its files",
     "cli/test_summary_as_torch.py": "`summary --as torch`, beside the command's other tests",
     "cli/test_torch_equality.py": "from submit to summary: the numbers are torch's own",

@@ -7,7 +7,7 @@ import re
 import pytest
 
 from profrun.reports.controls import visible, visible_lines
-from profrun.reports.terminal_layout import Command, Prose, Style, Table, Toned, lay_out
+from profrun.reports.terminal_layout import Command, Part, Prose, Style, Table, Toned, lay_out
 
 EVIL = "k_\x1b]0;pwn\x07\x1b[2J\r\n\t\x9b31m\u202e\u2066\ud800\x7f"
 SEEN = "k_\\x1b]0;pwn\\x07\\x1b[2J\\r\\n\\t\\x9b31m\\u202e\\u2066\\ud800\\x7f"
@@ -32,7 +32,12 @@ def test_lines_of_a_program_keep_breaks_tabs_and_colours() -> None:
 @pytest.mark.parametrize("width", [None, 40])
 def test_every_part_of_a_layout_shows_them(width: int | None) -> None:
     toned = Toned(EVIL, "bad")
-    parts = [EVIL, Prose(EVIL, EVIL, toned=(toned,)), Command(EVIL, EVIL), Table((EVIL, "n"), [(toned, 1)])]
+    parts: list[Part] = [
+        EVIL,
+        Prose(EVIL, EVIL, toned=(toned,)),
+        Command(EVIL, EVIL),
+        Table((EVIL, "n"), [(toned, 1)]),
+    ]
     plain, coloured = (lay_out(parts, Style(width, colour=colour)) for colour in (False, True))
     assert not OBEYED.search(plain)
     assert not OBEYED.search(re.sub(r"\x1b\[[0-9;]*m", "", coloured))
