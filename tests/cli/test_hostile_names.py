@@ -1,4 +1,4 @@
-"""Every command that prints names, on a trace and a run whose every name is hostile: no control is printed."""
+"""Every command that prints names, on a trace and a run whose every name is hostile: none is printed."""
 
 from __future__ import annotations
 
