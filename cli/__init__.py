@@ -11,7 +11,8 @@ from collections.abc import Sequence
 from profrun.cli.asked import reset
 from profrun.cli.bugs import report_bug
 from profrun.cli.output import complain
-from profrun.errors import ProfrunError
+from profrun.cli.streams import open_closed
+from profrun.errors import ProfrunError, bounded
 
 USAGE = 64
 UNAVAILABLE = 69
@@ -19,6 +20,7 @@ UNAVAILABLE = 69
 
 def main(args: Sequence[str] | None = None) -> None:
     """Entry point of the ``profrun`` command: 0, 1, 2, 64, 65, 69 or 70 (``profrun.errors``)."""
+    open_closed()
     code = run(sys.argv[1:] if args is None else list(args))
     try:
         sys.stdout.flush()
@@ -87,7 +89,7 @@ def _run(args: Sequence[str]) -> int:
     except usage_error as error:
         context = getattr(error, "ctx", None)
         said = error.format_message().replace("Value error, ", "")  # type: ignore[attr-defined]
-        complain(said)
+        complain(bounded(said))
         if context is not None:
             print(f"Try `{context.command_path} --help`.", file=sys.stderr)
         return USAGE

@@ -13,6 +13,7 @@ from rich.cells import cell_len
 from rich.console import Console
 from rich.text import Text
 
+from profrun.reports.controls import visible
 from profrun.reports.terminal_layout import Tone
 from profrun.reports.tones import TONES
 
@@ -54,7 +55,7 @@ class LiveLine:
         Args:
             fields: its parts (see ``profrun.cli.progress.Progress.live_fields``).
         """
-        self._fields = list(fields)
+        self._fields = [visible(field) for field in fields]
         self._send(_CLEAR + self._line())
 
     def above(self, text: str, state: str | None = None) -> None:
@@ -64,7 +65,7 @@ class LiveLine:
             text: the line.
             state: the state in it that has a tone, if any.
         """
-        shown = Text(text)
+        shown = Text(visible(text))
         if state is not None:
             shown.highlight_words([f": {state}"], _STYLES[TONES[state]])
         with self._console.capture() as printed:

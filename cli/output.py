@@ -29,7 +29,11 @@ def emit(document: object) -> None:
 
 
 def say(text: str = "") -> None:
-    """Print a line on stdout."""
+    """Print lines on stdout; on a terminal, what it would obey is shown as an escape, but for colours."""
+    if sys.stdout.isatty():
+        from profrun.reports.controls import visible_lines
+
+        text = visible_lines(text)
     sys.stdout.write(text + "\n")
 
 

@@ -15,6 +15,7 @@ from profrun.cli.trial_progress import TrialProgress, trial_label
 from profrun.contract.ends import asked_text
 from profrun.contract.units import elapsed_text, time_text
 from profrun.plans.model import Plan, Trial
+from profrun.reports.controls import visible
 from profrun.reports.tones import TONES
 from profrun.store.documents import median_ns, read_steps
 from profrun.store.events import NEVER_STARTED, Event
@@ -82,6 +83,7 @@ class Progress:
         """
         if asked().quiet:
             return
+        text = visible(text)
         with _unless_closed():
             if self._live is not None:
                 self._live.above(text, tone if tone in TONES else None)

@@ -14,7 +14,7 @@ from typing import IO, Any, cast
 from profrun.collectors.reading import Source
 
 _CHUNK = 1 << 20
-_MAX_VALUE = 256 << 20
+_MAX_VALUE = 64 << 20
 _SPACE = " \t\r\n"
 _DECODER = json.JSONDecoder()
 
@@ -86,7 +86,7 @@ class JsonStream:
                     self._at = end
                     return value
             if len(self._text) - self._at > _MAX_VALUE:
-                raise self._bad("one value of more than 256 MiB")
+                raise self._bad("one value of more than 64 MiB")
             self._more(max(_CHUNK, len(self._text) - self._at))
 
     def items(self) -> Iterator[str]:

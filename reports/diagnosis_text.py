@@ -10,7 +10,7 @@ from profrun.analysis.rules.finding import numbered
 from profrun.contract.denominator import NO_STEPS
 from profrun.contract.units import count_text, percent_text, time_text
 from profrun.reports.evidence import evidence_lines
-from profrun.reports.terminal_layout import PLAIN, Part, Prose, Style, Table, lay_out
+from profrun.reports.terminal_layout import PLAIN, Laid, Part, Prose, Style, Table, lay_out
 from profrun.reports.tones import toned
 
 if TYPE_CHECKING:
@@ -97,9 +97,9 @@ def _overview(findings: Sequence[RuleFinding], style: Style) -> list[Part]:
         return [*head, whole]
     short = Table(header[:-1], [row[:-1] for row in rows], right=(0, 2, 3), indent="")
     narrow = short.lines(style)
-    lines: list[Part] = [Prose(narrow[0], whole=True)]
+    lines: list[Part] = [Laid(narrow[0])]
     for line, row, extent in zip(narrow[1:], rows, extents, strict=True):
-        lines.append(Prose(line, whole=True))
+        lines.append(Laid(line))
         told = " ".join(part for part in (extent, f"-> {row[5]}" if row[5] else "") if part)
         if told:
             lines.append(Prose(f"{' ' * (4 + len(row[4]) - len(row[4].lstrip()))}{told}"))

@@ -16,6 +16,7 @@ WHOLE = {
     "backends/kubernetes/test_run.py": "whole runs on a small cluster of the test's own",
     "cli/test_full_disk.py": "a whole run on a small disk of its own",
     "cli/test_hostile_folders.py": "every command, called for every kind of damaged folder",
+    "cli/test_hostile_names.py": "every command that prints names, on hostile ones",
     "cli/test_secrets.py": "a whole run: a secret is in none of its files",
     "cli/test_summary_as_torch.py": "`summary --as torch`, beside the command's other tests",
     "cli/test_torch_equality.py": "from submit to summary: the numbers are torch's own",

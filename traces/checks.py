@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from profrun.traces.checks_slices import SIDE_KINDS, Slices
 from profrun.traces.meta import META_KEYS, TraceMeta
 from profrun.traces.schema import GPU_TRACKS, TABLES, VENDORS, Column, Table
+from profrun.traces.shape import column_problems
 
 if TYPE_CHECKING:
     import duckdb
@@ -67,7 +68,7 @@ def problems(con: duckdb.DuckDBPyConnection, meta: TraceMeta, slices: Slices | N
         meta: the content of meta.json.
         slices: the slices of the trace where they were read already.
     """
-    found = _types(con)
+    found = column_problems(con)
     if found:
         return found
     slices = slices or Slices(con)
@@ -80,20 +81,6 @@ def problems(con: duckdb.DuckDBPyConnection, meta: TraceMeta, slices: Slices | N
         links = pool.submit(slices.links)
         singly = _rows(con, sizes) + _rules(con)
     return singly + links.result() + _meta(meta, sizes, slices.kinds())
-
-
-def _types(con: duckdb.DuckDBPyConnection) -> list[str]:
-    found: dict[tuple[str, str], str] = {}
-    for name in TABLES:
-        for column in con.execute(f'SELECT * FROM "{name}" LIMIT 0').description or ():
-            found[(name, column[0])] = str(column[1])
-    return [
-        f"{table.name}.{column.name} is {found.get((table.name, column.name), 'missing')} "
-        f"instead of {column.type}"
-        for table in TABLES.values()
-        for column in table.columns
-        if found.get((table.name, column.name)) != column.type
-    ]
 
 
 def _key(table: Table) -> str | None:

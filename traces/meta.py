@@ -6,7 +6,6 @@ in docs/trace-format.md, and which of them are always there.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, TypedDict
 
@@ -154,49 +153,3 @@ META_KEYS = (
     MetaKey("extra", "object", "what else the tool stated: driver, runtime versions, world size, ..."),
 )
 """All keys of meta.json, in the order of the file."""
-
-
-_TYPES: dict[str, tuple[type, ...]] = {
-    "string": (str,),
-    "integer": (int,),
-    "boolean": (bool,),
-    "array": (list,),
-    "object": (dict,),
-    "str": (str,),
-    "int": (int,),
-    "float": (int, float),
-    "null": (type(None),),
-    "None": (type(None),),
-}
-"""Words of ``MetaKey.type`` and of the entries' annotations -> types of values."""
-_ENTRIES: dict[str, type] = {
-    "files": SourceFile,
-    "clocks": ClockEntry,
-    "contradictions": ContradictionEntry,
-    "sessions": SessionEntry,
-}
-"""Keys whose values are lists of entries."""
-
-
-def wrong_in(meta: Mapping[str, object]) -> str | None:
-    """What of a document is not as a trace's meta.json has it, as one sentence; None where all is.
-
-    Anybody may have written it. Keys that are not known are not looked at.
-    """
-    for key in META_KEYS:
-        if key.name in meta and not _fits(meta[key.name], key.type.split(" or ")):
-            return f"{key.name} is no {key.type}"
-    for name, entry in _ENTRIES.items():
-        items = meta.get(name)
-        for item in items if isinstance(items, list) else ():
-            for field, annotation in entry.__annotations__.items():
-                text = getattr(annotation, "__forward_arg__", str(annotation))
-                words = ["str"] if text.startswith("Literal") else text.split(" | ")
-                if not isinstance(item, dict) or field not in item or not _fits(item[field], words):
-                    return f"{name} holds an entry without {field}, or with one of another type"
-    return None
-
-
-def _fits(value: object, words: Sequence[str]) -> bool:
-    small = type(value) is not int or abs(value) < 1 << 63
-    return small and any(type(value) in _TYPES[word] for word in words)

@@ -8,15 +8,18 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from types import TracebackType
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import duckdb
 
 from profrun.contract import json_text
-from profrun.errors import InputError, UsageError
+from profrun.errors import InputError, ProfrunError, UsageError
+from profrun.traces.engine_path import sql_path
 from profrun.traces.memo import Memo
-from profrun.traces.meta import TraceMeta, wrong_in
+from profrun.traces.meta import TraceMeta
 from profrun.traces.schema import FORMAT_VERSION, TABLES, Table
+from profrun.traces.shape import column_problems, meta_problem
 
 if TYPE_CHECKING:
     import numpy as np
@@ -87,20 +90,30 @@ class Trace:
                 raise InputError(
                     f"{file} cannot be read", why=why, fix="normalize the source again"
                 ) from error
+        self._refuse_unless_sound(column_problems(self.tables))
+
+    def _refuse_unless_sound(self, found: Sequence[str]) -> None:
+        """Close the trace and raise InputError when there are problems."""
+        if found:
+            self.close()
+            more = f" and {len(found) - 1} more" if len(found) > 1 else ""
+            raise InputError(
+                f"{self.path} breaks the trace format", why=found[0] + more, fix="normalize the source again"
+            )
 
     def _offer(self, table: Table, file: Path) -> None:
         """Make the view of a table; columns that its format did not have yet are NULL."""
-        quoted = str(file.absolute()).replace("'", "''")
+        quoted = sql_path(file.absolute())
         later = ""
         if self.meta["format_version"] != FORMAT_VERSION:
-            held = self.tables.execute(f"SELECT * FROM read_parquet('{quoted}') LIMIT 0").description or ()
+            held = self.tables.execute(f"SELECT * FROM read_parquet({quoted}) LIMIT 0").description or ()
             names = {column[0] for column in held}
             later = "".join(
                 f', NULL::{column.type} AS "{column.name}"'
                 for column in table.columns
                 if not column.required and column.name not in names
             )
-        self.tables.execute(f"CREATE VIEW \"{table.name}\" AS SELECT *{later} FROM read_parquet('{quoted}')")
+        self.tables.execute(f'CREATE VIEW "{table.name}" AS SELECT *{later} FROM read_parquet({quoted})')
 
     def _must_be_empty(self, table: str, file: Path) -> None:
         """A table without a file has no rows, or the trace is damaged: ``meta.counts`` tells."""
@@ -187,8 +200,30 @@ class Trace:
     def __enter__(self: Self) -> Self:
         return self
 
-    def __exit__(self, *_: object) -> None:
-        self.close()
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        """Close it. An error that nobody expected is the fault of a trace that breaks its format.
+
+        Raises:
+            InputError: there was such an error, and the trace does break it.
+        """
+        try:
+            if isinstance(error, Exception) and not isinstance(error, ProfrunError | OSError):
+                self._blame(error)
+        finally:
+            self.close()
+
+    def _blame(self, error: Exception) -> None:
+        if self._connection is None:
+            return
+        try:
+            self.check()
+            for name in TABLES:  # the check leaves out columns on which nothing depends
+                self._connection.execute(f'SELECT count(COLUMNS(*)) FROM "{name}"').fetchall()
+        except (InputError, duckdb.Error) as found:
+            why = str(found).splitlines()[0]
+            raise InputError(f"{self.path} is damaged", why=why, fix="normalize the source again") from error
 
 
 @contextlib.contextmanager
@@ -225,9 +260,9 @@ def _read_meta(path: Path) -> TraceMeta:
     try:
         meta: dict[str, object] = json_text.read(file, follow=True)
         major = int(str(meta["format_version"]).split(".")[0])
-        wrong = wrong_in(meta)
-        if wrong is not None:
-            raise ValueError(wrong)
+        problem = meta_problem(meta)
+        if problem is not None:
+            raise ValueError(problem)
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise InputError(
             f"{file} cannot be read", why=str(error), fix="normalize the source again"

@@ -17,7 +17,8 @@ from typing import TYPE_CHECKING, Literal
 import duckdb
 
 from profrun.contract.ends import DISK_FULL_ERRORS
-from profrun.errors import DiskFullError, InputError, UnavailableError
+from profrun.errors import DiskFullError, InputError, UnavailableError, bounded
+from profrun.traces.engine_path import engine_path, sql_path
 from profrun.traces.meta import TraceMeta
 from profrun.traces.schema import FORMAT_VERSION, TABLES
 
@@ -37,6 +38,12 @@ _FEW_NAMES = 1 << 14
 _MOST_RUNS = 64
 """Most runs of tracks that ``by_track`` reads one by one."""
 
+_REFUSED = (duckdb.ConversionException, duckdb.OutOfRangeException, duckdb.InvalidInputException)
+"""What the engine raises for a value that a column cannot hold."""
+
+MOST_OF_EXAMPLE = 300
+"""Characters of an example in the issues table."""
+
 _ORDER = {
     "slices": "ORDER BY track, ts_ns, dur_ns DESC, slice",
     "counters": "ORDER BY track, ts_ns, name",
@@ -47,6 +54,15 @@ def _out_of_space(error: BaseException | None) -> bool:
     if isinstance(error, OSError):
         return error.errno in DISK_FULL_ERRORS
     return isinstance(error, duckdb.IOException) and "No space left" in str(error)
+
+
+def _is_encodable(text: str) -> bool:
+    return text.isascii() or not any("\ud800" <= letter <= "\udfff" for letter in text)
+
+
+def encodable(text: str) -> str:
+    """The text with U+FFFD in place of lone surrogates, which UTF-8 and the engine cannot hold."""
+    return text if _is_encodable(text) else text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
 class TraceWriter:
@@ -74,7 +90,7 @@ class TraceWriter:
         self.scratch = self.partial / "scratch"
         config: dict[str, str | bool | int | float | list[str]] = {
             "memory_limit": memory_limit,
-            "temp_directory": str(self.partial / "spill"),
+            "temp_directory": engine_path(self.partial / "spill"),
             "threads": threads or min(MAX_THREADS, os.cpu_count() or 1),
         }
         self._delivered: dict[str, str] = {}
@@ -125,23 +141,42 @@ class TraceWriter:
         batch = [tuple(row) for row in rows]
         if not batch:
             return
+        batch = self._encodable(table, batch)
         names = ", ".join(f'"{name}"' for name in columns)
         marks = "(" + ", ".join("?" for _ in columns) + ")"
         for start in range(0, len(batch), 100):  # one statement per row costs 40 times as much
             part = batch[start : start + 100]
-            self.con.execute(
-                f'INSERT INTO "{table}" ({names}) VALUES {", ".join([marks] * len(part))}',
-                [value for row in part for value in row],
-            )
+            try:
+                self.con.execute(
+                    f'INSERT INTO "{table}" ({names}) VALUES {", ".join([marks] * len(part))}',
+                    [value for row in part for value in row],
+                )
+            except _REFUSED as error:
+                raise InputError(
+                    f"a value of the file fits no column of the table {table}",
+                    why=" ".join(str(error).split("\n\n")[0].split()),
+                    fix="record or export it again",
+                ) from error
+
+    def _encodable(self, table: str, batch: list[tuple[object, ...]]) -> list[tuple[object, ...]]:
+        """The rows with U+FFFD for what UTF-8 cannot hold: lone surrogates, which JSON can spell."""
+        changed = 0
+        for place, row in enumerate(batch):
+            if any(isinstance(value, str) and not _is_encodable(value) for value in row):
+                batch[place] = tuple(encodable(value) if isinstance(value, str) else value for value in row)
+                changed += 1
+        if table != "issues":
+            self.issue("odd_text", changed, "text that is no valid Unicode: U+FFFD stands for what is not")
+        return batch
 
     def issue(self, code: str, count: int, message: str, example: str | None = None) -> None:
         """Record what was repaired, clipped, guessed or could not be placed. ``count`` 0 records nothing.
 
-        ``example``: any text of the file; what UTF-8 cannot hold is replaced, blank text is no example.
+        ``example``: any text of the file; long text is shortened, blank text is no example.
         """
         if count:
-            shown = (example or "").encode("utf-8", "replace").decode("utf-8")
-            row = (code, count, message, shown if shown.strip() else None)
+            shown = bounded(example or "", MOST_OF_EXAMPLE)
+            row = (code, count, bounded(message), shown if shown.strip() else None)
             self.insert("issues", ("code", "count", "message", "example"), [row])
 
     def deliver(self, table: str, query: str, *, begin: bool = False) -> None:
@@ -309,7 +344,7 @@ class TraceWriter:
 
     def _file(self, table: str) -> str:
         """SQL literal of the path of a table's file."""
-        return "'" + str(self.partial / f"{table}.parquet").replace("'", "''") + "'"
+        return sql_path(self.partial / f"{table}.parquet")
 
     def _write(self, table: str) -> int:
         """Write one table; returns the number of rows in its file."""

@@ -19,10 +19,10 @@ if TYPE_CHECKING:
 KernelColumn = Literal["blocks", "threads", "registers", "smem", "occupancy"]
 
 _COLUMNS: dict[KernelColumn, str] = {
-    "blocks": "grid_x * grid_y * grid_z",
-    "threads": "block_x * block_y * block_z",
+    "blocks": "grid_x::DOUBLE * grid_y * grid_z",
+    "threads": "block_x::DOUBLE * block_y * block_z",
     "registers": "registers",
-    "smem": "coalesce(smem_static, 0) + coalesce(smem_dynamic, 0)",
+    "smem": "coalesce(smem_static, 0)::DOUBLE + coalesce(smem_dynamic, 0)",
     "occupancy": "est_occupancy",
 }
 

@@ -27,7 +27,7 @@ def launch_columns(trace: Trace) -> Iterator[QualityFinding]:
     """Kernels without an occupancy, with an occupancy of 0, or without a grid."""
     row = trace.sql(
         "SELECT count(*), count(est_occupancy), count(registers), count(grid_x), "
-        f"count(*) FILTER (est_occupancy = 0 AND grid_x * block_x >= {LARGE_GRID}) FROM kernels"
+        f"count(*) FILTER (est_occupancy = 0 AND grid_x::DOUBLE * block_x >= {LARGE_GRID}) FROM kernels"
     ).rows[0]
     kernels, occupancy, registers, grid, zero = (int(value) for value in row)
     if kernels and not occupancy:

@@ -10,6 +10,7 @@ import duckdb
 from profrun.collectors.nsys.tables import Stage
 from profrun.collectors.sqlite import SqliteFile, quoted, text_column
 from profrun.errors import InputError
+from profrun.traces.engine_path import sql_path
 
 
 class Export(Protocol):
@@ -94,11 +95,9 @@ class ParquetExport:
         self.columns: dict[str, tuple[str, ...]] = {}
         self._files: dict[str, str] = {}
         for file in sorted(path.glob("*.parquet")):
-            literal = str(file).replace("'", "''")
+            literal = sql_path(file)
             try:
-                self._con.execute(
-                    f"CREATE VIEW {quoted(file.stem)} AS SELECT * FROM read_parquet('{literal}')"
-                )
+                self._con.execute(f"CREATE VIEW {quoted(file.stem)} AS SELECT * FROM read_parquet({literal})")
                 described = self._con.execute(f"DESCRIBE {quoted(file.stem)}").fetchall()
             except duckdb.Error as error:
                 raise InputError(
@@ -122,7 +121,7 @@ class ParquetExport:
         try:
             row = con.execute(
                 f"INSERT INTO {stage.name} BY NAME SELECT {src} AS src, {', '.join(selected)} "
-                f"FROM read_parquet('{self._files[table]}'){_where(stage, present)}"
+                f"FROM read_parquet({self._files[table]}){_where(stage, present)}"
             ).fetchone()
         except duckdb.Error as error:
             raise InputError(

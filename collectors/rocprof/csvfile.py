@@ -16,6 +16,7 @@ import duckdb
 from profrun.collectors.reading import Source
 from profrun.collectors.rocprof.staging import Staging
 from profrun.errors import InputError
+from profrun.traces.engine_path import sql_path
 
 
 @dataclass(frozen=True)
@@ -87,13 +88,13 @@ def load(
     """
     con = staging.con
     types = ", ".join(f"{_quoted(name, quote=chr(39))}: 'VARCHAR'" for name in columns.names)
-    path = str(source.path).replace("'", "''")
     kept = "*" if only is None else ", ".join(_quoted(name) for name in only)
     con.execute("DROP TABLE IF EXISTS reject_errors")
     con.execute("DROP TABLE IF EXISTS reject_scans")
     try:
         con.execute(
-            f"CREATE TEMP TABLE {table} AS SELECT {kept} FROM read_csv('{path}', columns = {{{types}}}, "
+            f"CREATE TEMP TABLE {table} AS SELECT {kept} FROM read_csv({sql_path(source.path)}, "
+            f"columns = {{{types}}}, "
             "header = true, auto_detect = false, delim = ',', quote = '\"', escape = '\"', "
             "null_padding = true, strict_mode = false, parallel = false, max_line_size = 16777216, "
             f"store_rejects = true, compression = '{'gzip' if source.gzip else 'none'}')"

@@ -26,9 +26,12 @@ from profrun.errors import InputError
 
 BLOCK = 16 << 20
 HEAD = 1 << 20
-HEAD_LIMIT = 256 << 20
+HEAD_LIMIT = 64 << 20
+"""Most bytes of the keys before the events, and of those behind them."""
 CARRY_LIMIT = 64 << 20
-"""More than this without an event's end is walked instead of guessed."""
+"""More than this without an event's end is walked instead of guessed; no event is larger."""
+BLANK_LIMIT = 1 << 30
+"""Most bytes of white space between events: gzip packs a thousand times as much into a file."""
 
 
 @dataclass(frozen=True)
@@ -69,6 +72,7 @@ class EventFile:
         self.blocks = Blocks(self.path, self.compressed)
         self._carry = b""
         self._ended = False
+        self._blank = 0
 
     def note(self, code: str, example: str | None = None, count: int = 1) -> None:
         """Count an issue, keep its first example."""
@@ -134,7 +138,10 @@ class EventFile:
                 piece, self._carry = self._carry[:cut], self._carry[cut:].lstrip(_BETWEEN)
                 yield (piece,)
             elif self.careful or len(self._carry) >= CARRY_LIMIT:
+                held = len(self._carry)
                 good, self._carry, self._ended = self.scan(self._carry, final=False)
+                if not self._ended:
+                    self._refuse_endless(good, held)
                 if good:
                     yield (good,)
         if self._ended:
@@ -143,6 +150,31 @@ class EventFile:
             yield from self._finish()
         self._trailing()
         self._carry = b""  # the keys stay until the trace is made: hundreds of files would fill the memory
+
+    def _refuse_endless(self, good: bytes, held: int) -> None:
+        """Take white space from what is left behind the whole events, and refuse an event without an end.
+
+        Args:
+            good: the whole events.
+            held: bytes that were walked.
+
+        Raises:
+            InputError: one event, or the white space before one, is too large to be true.
+        """
+        rest = self._carry.lstrip(_BETWEEN)
+        self._blank = 0 if good.strip(_BETWEEN) else self._blank + held - len(rest)
+        self._carry = rest
+        if len(rest) >= CARRY_LIMIT:
+            what, size = "an event", CARRY_LIMIT
+        elif self._blank >= BLANK_LIMIT:
+            what, size = "white space between events", BLANK_LIMIT
+        else:
+            return
+        raise InputError(
+            f"{self.path} has {what} of more than {size >> 20} MiB",
+            why="no profiler writes such a file: it was damaged, or made to fill the memory",
+            fix="record again",
+        )
 
     def _ranges(self) -> Iterator[Piece]:
         """Pieces of a plain file, looking only at the surroundings of the cuts; leaves the rest to others."""
@@ -226,7 +258,7 @@ class EventFile:
         while block := self.blocks.read(BLOCK):
             rest += block
             if len(rest) > HEAD_LIMIT:
-                self.note("unreadable_tail", "more than 256 MiB behind traceEvents")
+                self.note("unreadable_tail", f"more than {HEAD_LIMIT >> 20} MiB behind traceEvents")
                 return
         text = rest.decode("latin-1")
         at = _AFTER_EVENT.match(text)

@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING
 from profrun.collectors.reading import Progress
 from profrun.collectors.torch.reader_cut import EventFile
 from profrun.collectors.torch.reader_files import ahead, batches
+from profrun.traces.engine_path import sql_path
 
 if TYPE_CHECKING:
     import duckdb
@@ -272,7 +273,7 @@ def _insert(con: duckdb.DuckDBPyConnection, staged: Staged, batch: list[Path]) -
 
 
 def _listed(paths: Sequence[Path]) -> str:
-    return "[" + ", ".join("'" + str(path).replace("'", "''") + "'" for path in paths) + "]"
+    return "[" + ", ".join(map(sql_path, paths)) + "]"
 
 
 def _read(con: duckdb.DuckDBPyConnection, staged: Staged, batch: list[Path]) -> list[Path]:
@@ -306,7 +307,6 @@ def _try(
     staged.tried += 1
     part = staged.work / f"part-{staged.tried}.parquet"
     number = (staged.number << FILE_BITS - 32) + staged.tried
-    target = "'" + str(part).replace("'", "''") + "'"
     try:
         con.execute(
             f"COPY (SELECT {staged.number} AS src, {number}::BIGINT AS part, "
@@ -314,9 +314,14 @@ def _try(
             f"FROM (SELECT {wanted} FROM read_json({_listed(files)}, "
             f"format = 'array', maximum_object_size = {OBJECT_LIMIT}, columns = {{{columns}}}) "
             "WHERE ph IS NULL OR ph NOT IN ('s', 't', 'f') OR cat = 'fwdbwd')) "
-            f"TO {target} (FORMAT parquet, COMPRESSION lz4, ROW_GROUP_SIZE {ROW_GROUP})"
+            f"TO {sql_path(part)} (FORMAT parquet, COMPRESSION lz4, ROW_GROUP_SIZE {ROW_GROUP})"
         )
-    except (duckdb.InvalidInputException, duckdb.ConversionException, duckdb.OutOfRangeException):
+    except (
+        duckdb.InvalidInputException,
+        duckdb.ConversionException,
+        duckdb.OutOfRangeException,
+        UnicodeDecodeError,  # the engine quotes invalid bytes of the file in its own message
+    ):
         part.unlink(missing_ok=True)
         return None
     return part

@@ -126,7 +126,7 @@ def host_events(groups: Sequence[Group]) -> Counter[int]:
 def vendor_of(keys: Keys, apis: Sequence[str], gpu_events: int) -> str:
     """nvidia, amd, or none for a recording without any GPU record."""
     names = " ".join(str(item.get("name", "")) for item in properties(keys)).lower()
-    warps = {item.get("warpSize") for item in properties(keys)}
+    warps = {whole(item.get("warpSize")) for item in properties(keys)}
     if (
         any(key.startswith(("roctracer", "rocprofiler", "hip_")) for key in keys)
         or "amd" in names

@@ -16,6 +16,22 @@ of profrun and exits with 70.
 
 from __future__ import annotations
 
+MOST_OF_MESSAGE = 600
+"""Characters of each part of a message: a value of a file may have millions."""
+
+
+def bounded(text: str, most: int = MOST_OF_MESSAGE) -> str:
+    """The text, or its beginning and its end with ``...`` between them, in at most ``most`` characters.
+
+    Lines of a text with several are bounded one by one.
+    """
+    if len(text) <= most:
+        return text
+    if "\n" in text:
+        return "\n".join(bounded(line, most) for line in text.split("\n"))
+    end = most // 4
+    return f"{text[: most - end - 5]} ... {text[-end:]}"
+
 
 class ProfrunError(Exception):
     """Base of all expected errors.
@@ -35,12 +51,12 @@ class ProfrunError(Exception):
         self.fix = fix
 
     def __str__(self) -> str:
-        """One line: what happened: why likely; what to do."""
-        text = self.what
+        """One line: what happened: why likely; what to do. Long parts are shortened."""
+        text = bounded(self.what)
         if self.why:
-            text += f": {self.why}"
+            text += f": {bounded(self.why)}"
         if self.fix:
-            text += f"; {self.fix}"
+            text += f"; {bounded(self.fix)}"
         return text
 
 

@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 
 from profrun.errors import InputError
-from profrun.traces.meta import META_KEYS, TraceMeta, wrong_in
+from profrun.traces.meta import META_KEYS, TraceMeta
 from profrun.traces.schema import TABLES, DeviceRow, ProcessRow
+from profrun.traces.shape import meta_problem
 from profrun.traces.trace import Trace
 
 
@@ -71,13 +72,13 @@ SOUND: dict[str, object] = {
 @pytest.mark.parametrize("value", [[[{}]], {"a": 1}, -1.5, "x", [7], [{}], 1 << 63])
 def test_a_value_of_another_type_is_named(key: str, value: object, tmp_path: Path) -> None:
     """They ended in exit code 70: KeyError, TypeError, AttributeError."""
-    assert wrong_in(SOUND) is None
+    assert meta_problem(SOUND) is None
     changed = {**SOUND, key: value}
     texts = ("format_version", "source", "vendor", "collector", "tool_version", "clock")
     if (value == "x" and key in texts) or (value == {"a": 1} and key in ("job", "counts", "extra")):
-        assert wrong_in(changed) is None
+        assert meta_problem(changed) is None
         return
-    assert str(wrong_in(changed)).startswith(key)
+    assert f"$.{key}" in str(meta_problem(changed))
     (tmp_path / "meta.json").write_text(json.dumps(changed))
     with pytest.raises(InputError, match=r"meta\.json cannot be read"):
         Trace(tmp_path)
@@ -86,5 +87,5 @@ def test_a_value_of_another_type_is_named(key: str, value: object, tmp_path: Pat
 @pytest.mark.parametrize("field", list(CLOCK))
 def test_an_entry_without_a_field_is_named(field: str) -> None:
     entry = {name: value for name, value in CLOCK.items() if name != field}
-    found = wrong_in({**SOUND, "clocks": [entry]})
-    assert found == f"clocks holds an entry without {field}, or with one of another type"
+    found = meta_problem({**SOUND, "clocks": [entry]})
+    assert found == f"Object missing required field `{field}` - at `$.clocks[0]`"

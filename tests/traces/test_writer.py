@@ -122,7 +122,7 @@ def test_rows_of_threads_and_others_come_in_the_order_of_tracks(
 
 
 @pytest.mark.parametrize(
-    ("example", "kept"), [("", None), (" \n", None), ("a\ud800b", "a?b"), ("x", "x"), (None, None)]
+    ("example", "kept"), [("", None), (" \n", None), ("a\ud800b", "a\ufffdb"), ("x", "x"), (None, None)]
 )
 def test_an_example_is_text_that_utf8_holds(example: str | None, kept: str | None, tmp_path: Path) -> None:
     with TraceWriter(tmp_path / "t") as writer:
@@ -164,3 +164,32 @@ def fill(writer: TraceWriter, kernels: list[tuple[int, int, int]]) -> None:
     work = [(2 + n, "kernel", "k", a, b - a, 1, None, call) for n, (call, a, b) in enumerate(kernels)]
     writer.insert("slices", columns, [*calls, *work])
     writer.insert("kernels", ("slice",), [(2 + n,) for n in range(len(kernels))])
+
+
+def test_a_lone_surrogate_becomes_a_replacement_character_and_an_issue(tmp_path: Path) -> None:
+    with TraceWriter(tmp_path / "t") as writer:
+        rows = [(0, 1, 0, "a\ud800b"), (1, 2, 1, "fine")]
+        writer.insert("processes", ("process", "pid", "rank", "name"), rows)
+        names = writer.con.execute("SELECT name FROM processes ORDER BY process").fetchall()
+        issues = writer.con.execute("SELECT code, count FROM issues").fetchall()
+    assert names == [("a\ufffdb",), ("fine",)]
+    assert issues == [("odd_text", 1)]
+
+
+def test_a_value_that_fits_no_column_is_one_short_line(tmp_path: Path) -> None:
+    with (
+        pytest.raises(InputError, match="fits no column of the table processes") as caught,
+        TraceWriter(tmp_path / "t") as writer,
+    ):
+        writer.insert("processes", ("process", "pid", "rank"), [(0, 10**30, 0)])
+    assert "\n" not in str(caught.value)
+    with pytest.raises(InputError) as caught, TraceWriter(tmp_path / "t") as writer:
+        writer.insert("processes", ("process", "pid", "rank"), [(0, "x" * 100_000, 0)])
+    assert len(str(caught.value)) < 2000
+
+
+def test_an_example_of_an_issue_is_short(tmp_path: Path) -> None:
+    with TraceWriter(tmp_path / "t") as writer:
+        writer.issue("code", 1, "message", "x" * 100_000)
+        (length,) = writer.con.execute("SELECT length(example) FROM issues").fetchone() or (0,)
+    assert length == 300

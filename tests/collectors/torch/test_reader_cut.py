@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import gzip
 import json
+import subprocess
+import sys
 import threading
 import time
 import tracemalloc
@@ -17,6 +19,7 @@ import pytest
 from profrun.collectors.normalize import normalize
 from profrun.collectors.torch import reader_cut
 from profrun.collectors.torch.reader_files import ahead
+from profrun.errors import InputError
 from profrun.traces.trace import Trace
 from tests.collectors.test_normalize import EVENTS, NATIVE, PRETTY, SINGLE
 from tests.conftest import first, shared_data
@@ -179,3 +182,51 @@ def test_a_file_that_was_read_keeps_its_keys_and_not_its_text(compressed: bool, 
     finally:
         tracemalloc.stop()
     assert held < 20 * 100_000
+
+
+def bomb(path: Path, *parts: bytes | int) -> Path:
+    """A gzip file; a number stands for as many MiB of the last byte of the part before."""
+    with gzip.open(path, "wb", compresslevel=1) as file:
+        fill = b" "
+        for part in parts:
+            if isinstance(part, bytes):
+                file.write(part)
+                fill = part[-1:]
+            else:
+                for _ in range(part):
+                    file.write(fill * (1 << 20))
+    return path
+
+
+HEAD = b'{"schemaVersion": 1, "traceEvents": [{"ph": "X", "cat": "cpu_op", "name": "a", "pid": 1, "tid": 1, "ts": 1, "dur": 1}, '  # fmt: skip  # noqa: E501
+
+
+def test_an_event_without_an_end_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(reader_cut, "BLOCK", 1 << 18)
+    monkeypatch.setattr(reader_cut, "CARRY_LIMIT", 1 << 20)
+    path = bomb(tmp_path / "a.json.gz", HEAD, b'{"ph": "X", "cat": "cpu_op", "name": "x', 4, b'"}]}')
+    with pytest.raises(InputError, match="an event of more than 1 MiB"):
+        normalize([path], tmp_path / "t")
+
+
+def test_white_space_without_an_end_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(reader_cut, "BLOCK", 1 << 18)
+    monkeypatch.setattr(reader_cut, "CARRY_LIMIT", 1 << 20)
+    monkeypatch.setattr(reader_cut, "BLANK_LIMIT", 3 << 20)
+    path = bomb(tmp_path / "a.json.gz", HEAD + b" ", 6, b"]}")
+    with pytest.raises(InputError, match="white space between events of more than 3 MiB"):
+        normalize([path], tmp_path / "t")
+
+
+@pytest.mark.thorough
+def test_a_packed_name_of_a_gigabyte_takes_bounded_memory(tmp_path: Path) -> None:
+    path = bomb(tmp_path / "a.json.gz", HEAD, b'{"ph": "X", "cat": "cpu_op", "name": "x', 1000, b'"}]}')
+    code = "import resource, sys; from profrun.cli import run; "
+    code += "rc = run(['normalize', sys.argv[1], '-o', sys.argv[2]]); "
+    code += "print(rc, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss >> 10)"
+    done = subprocess.run(
+        [sys.executable, "-c", code, path, tmp_path / "t"], capture_output=True, text=True, check=True
+    )
+    code_, peak = map(int, done.stdout.split())
+    assert code_ == 65
+    assert peak < 600
