@@ -177,6 +177,7 @@ def test_a_table_on_a_terminal_is_cut_with_a_line_that_says_so(
     trace: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    monkeypatch.setenv("NO_COLOR", "1")
     monkeypatch.setattr("profrun.cli.query.SHOWN_ROWS", 5)
     done = call(capsys, "query", trace, "FROM range(1000000000)")
     assert done.out.splitlines() == ["range", *(f"    {number}" for number in range(5))]
