@@ -16,6 +16,7 @@ import duckdb
 
 from profrun.errors import UnavailableError, UsageError
 from profrun.reports.html import el
+from profrun.traces.statements import one_select
 
 if TYPE_CHECKING:
     import pandas
@@ -67,13 +68,11 @@ class Table:
         Sums of integers, which DuckDB makes 128 bits wide, become int64 where they fit.
 
         Raises:
-            UsageError: it is not one SELECT.
+            UsageError: it is not one SELECT that changes nothing.
             duckdb.Error: it cannot be answered.
         """
         with duckdb.connect(database) as connection:
-            kinds = [statement.type.name for statement in connection.extract_statements(sql)]
-            if len(kinds) != 1 or kinds[0] not in ("SELECT", "MULTI"):  # MULTI is a PIVOT
-                raise UsageError("a query is one SELECT", fix="see docs/trace-format.md for tables and views")
+            one_select(connection, sql)
             connection.sql(sql)  # runs nothing, and a mistake is reported in the query as it was given
             table = cls(database, sql)
             columns = table._ask(lambda answer: zip(answer.columns, answer.types, strict=True))

@@ -69,7 +69,7 @@ class Trace(TraceFiles):
 
         Raises:
             InputError: the query is wrong; the message holds the words of the engine.
-            UsageError: it is not one SELECT.
+            UsageError: it is not one SELECT that changes nothing.
         """
         try:
             return Table.of_query(self.database, sql)

@@ -2,23 +2,30 @@
 
 from __future__ import annotations
 
-import contextlib
+import itertools
+import json
 import os
 import sys
+from collections.abc import Sequence
 from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from profrun.cli.at_once import BOUND, bounded_memory, ends_at_once
 from profrun.cli.options import JsonOption, RunsOption, TraceArgument, runs_root
 from profrun.cli.output import emit, note, say, terminal_style
 from profrun.errors import InputError, UsageError
 from profrun.runner.references import opened
 
 if TYPE_CHECKING:
-    from profrun.traces.trace import Result, Trace
+    from profrun.traces.trace import Answer, Trace
 
+SHOWN_ROWS = 10_000
+"""Most rows of a table on a terminal: the widths of its columns need all of them at once."""
+SHOWN_CHARACTERS = 2_000
+"""Most characters of a cell that are laid out; a terminal shows fewer."""
 
 EXAMPLES = (
     ("profrun query last/1 'SHOW TABLES'", "the tables and views"),
@@ -44,32 +51,63 @@ def command(
     On a terminal the answer is a table that fits; long names are cut. In a pipe or a file each row is a line
     of whole values with tabs between them, below a line of names; NULL is empty.
 
+    A query only reads, and only the trace: it is one SELECT, or one of FROM,
+    VALUES, SHOW, DESCRIBE, SUMMARIZE and PIVOT.
+
     Tables and views are listed in docs/trace-format.md; times are int64 ns.
     """
     _need_one_output(csv=csv, json_=json_, parquet=parquet, force=force)
     query = sys.stdin.read() if sql == "-" else sql
-    with opened(trace, runs_root(runs)) as found:
-        _need_statement(found, query)
-        if parquet is not None:
-            rows = _write(found, query, parquet)
-            emit({"parquet": str(parquet), "rows": rows}) if json_ else note(f"{rows} rows in {parquet}")
-            return
-        result = found.sql(query)
+    part = parquet.with_name(f".{parquet.name}.{os.getpid()}") if parquet else None
+    with (
+        opened(trace, runs_root(runs), answers=_written(part)) as found,
+        ends_at_once(found.con.interrupt, lambda: _clean(found, part)),
+        bounded_memory(),
+    ):
+        try:
+            if parquet is not None and part is not None:
+                rows = _write(found, query, part, parquet)
+                emit({"parquet": str(parquet), "rows": rows}) if json_ else note(f"{rows} rows in {parquet}")
+            else:
+                _print(found.stream(query), csv=csv, json_=json_)
+        except MemoryError:
+            raise InputError(
+                "the query needs too much memory",
+                why=f"a row of it does not fit into {BOUND // 10**9} GB",
+                fix="ask for shorter values",
+            ) from None
+
+
+def _print(answer: Answer, *, csv: bool, json_: bool) -> None:
+    """Print the rows as they come; only a table for a terminal needs all of them, and it is cut."""
     if json_:
-        emit(
-            {"columns": list(result.columns), "rows": [[_plain(cell) for cell in row] for row in result.rows]}
-        )
+        _print_json(answer)
     elif csv:
         import csv as csv_module
 
         writer = csv_module.writer(sys.stdout, lineterminator="\n")
-        writer.writerow(result.columns)
-        writer.writerows(result.rows)
+        writer.writerow(answer.columns)
+        for rows in answer.batches:
+            writer.writerows(rows)
     elif sys.stdout.isatty():
-        _show(result)
+        _show(answer)
     else:
-        for row in (result.columns, *result.rows):
-            say("\t".join(_cell(value) for value in row))
+        say("\t".join(map(_cell, answer.columns)))
+        for rows in answer.batches:
+            for row in rows:
+                say("\t".join(map(_cell, row)))
+
+
+def _print_json(answer: Answer) -> None:
+    """Print one document; each row is a line of it, written when it comes."""
+    sys.stdout.write(f'{{"columns": {json.dumps(answer.columns)},\n "rows": [')
+    separator = "\n  "
+    for rows in answer.batches:
+        for row in rows:
+            text = json.dumps([_plain(cell) for cell in row], allow_nan=False, default=str)
+            sys.stdout.write(separator + text)
+            separator = ",\n  "
+    sys.stdout.write("]}\n")
 
 
 def _need_one_output(*, csv: bool, json_: bool, parquet: Path | None, force: bool) -> None:
@@ -87,17 +125,19 @@ def _need_one_output(*, csv: bool, json_: bool, parquet: Path | None, force: boo
         raise UsageError(f"{parquet} exists already", fix="name another file, or replace it with --force")
 
 
-def _show(result: Result) -> None:
-    """Print a table as wide as the terminal, with numbers aligned to the right."""
+def _show(answer: Answer) -> None:
+    """Print a table as wide as the terminal, with numbers aligned to the right, of the first rows."""
     from profrun.reports.terminal_layout import Table, lay_out
 
-    numbers = [
-        place
-        for place in range(len(result.columns))
-        if any(isinstance(row[place], (int, float)) for row in result.rows)
-    ]
-    rows = [[None if value is None else _cell(value) for value in row] for row in result.rows]
-    say(lay_out([Table(result.columns, rows, numbers, indent="")], terminal_style()))
+    rows: list[list[str | None]] = []
+    numbers: set[int] = set()
+    for row in itertools.islice(itertools.chain.from_iterable(answer.batches), SHOWN_ROWS + 1):
+        numbers |= {place for place, value in enumerate(row) if isinstance(value, (int, float))}
+        rows.append([None if value is None else _cell(value)[:SHOWN_CHARACTERS] for value in row])
+    shown = Table(answer.columns, rows[:SHOWN_ROWS], sorted(numbers), indent="")
+    say(lay_out([shown], terminal_style()))
+    if len(rows) > SHOWN_ROWS:
+        note(f"only the first {SHOWN_ROWS} rows are shown; add LIMIT, or print all of them with --csv")
 
 
 def _cell(value: object) -> str:
@@ -109,42 +149,47 @@ def _cell(value: object) -> str:
 _ESCAPES = str.maketrans({"\\": "\\\\", "\t": "\\t", "\n": "\\n", "\r": "\\r"})
 
 
-def _need_statement(trace: Trace, query: str) -> None:
-    """Refuse a query of only blanks and comments, to which the engine gives no answer.
-
-    Raises:
-        UsageError: there is no statement.
-    """
-    import duckdb
-
-    with contextlib.suppress(duckdb.Error):  # a wrong statement is reported when the query runs
-        if not trace.con.extract_statements(query):
-            raise UsageError("there is no query", fix="e.g. profrun query last 'SELECT * FROM steps'")
+def _written(part: Path | None) -> Sequence[Path]:
+    """The files that the engine opens to write a Parquet file: it may begin with one beside it."""
+    return (part, part.with_name(f"tmp_{part.name}")) if part else ()
 
 
-def _write(trace: Trace, query: str, file: Path) -> int:
+def _clean(trace: Trace, part: Path | None) -> None:
+    """Remove what an answer that was not finished has written."""
+    trace.remove_spill()
+    for file in _written(part):
+        file.unlink(missing_ok=True)
+
+
+def _write(trace: Trace, query: str, part: Path, file: Path) -> int:
     """Write the answer as one Parquet file (zstd), row by row; returns the number of rows.
 
-    The file is written beside its place first, so that a query that fails replaces nothing.
+    Args:
+        part: written first, so that a query that fails replaces nothing.
+        file: what it becomes.
     """
     import duckdb
 
-    part = file.with_name(f".{file.name}.{os.getpid()}")
+    from profrun.traces.statements import one_select
+    from profrun.traces.trace import query_error
+
     try:
-        if any("SELECT" not in one.type.name for one in trace.con.extract_statements(query)):
-            raise InputError("this query has no rows to write", fix="give a SELECT")
-        trace.con.sql(query).write_parquet(str(part), compression="zstd")
+        one_select(trace.con, query)
+        trace.con.sql(query).write_parquet(str(part.absolute()), compression="zstd")
         written = trace.con.execute(
-            "SELECT count(*) FROM read_parquet($file)", {"file": str(part)}
+            "SELECT count(*) FROM read_parquet($file)", {"file": str(part.absolute())}
         ).fetchone()
         part.replace(file)
+    except (duckdb.ParserException, duckdb.OutOfMemoryException) as error:
+        raise query_error(error) from error
     except duckdb.Error as error:
         raise InputError(
             f"query failed: {' '.join(str(error).split())}",
             fix="see docs/trace-format.md for tables and views, and whether the file can be written",
         ) from error
     finally:
-        part.unlink(missing_ok=True)
+        for left in _written(part):
+            left.unlink(missing_ok=True)
     return int(written[0]) if written else 0
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -113,8 +113,11 @@ def _run_path(reference: str, root: Path) -> Path:
 
 
 @contextlib.contextmanager
-def opened(reference: str, root: Path) -> Iterator[Trace]:
+def opened(reference: str, root: Path, *, answers: Sequence[Path] = ()) -> Iterator[Trace]:
     """Open the one trace meant. A profiler's own file is read into a temporary trace first.
+
+    Args:
+        answers: files that the caller writes answers into by the trace's engine.
 
     Raises:
         UsageError: nothing is there, or a run with several traces was named.
@@ -128,10 +131,10 @@ def opened(reference: str, root: Path) -> Iterator[Trace]:
 
         with tempfile.TemporaryDirectory(prefix="profrun-") as folder:
             normalize([path], Path(folder) / "trace")
-            with Trace(Path(folder) / "trace") as trace:
+            with Trace(Path(folder) / "trace", answers=answers) as trace:
                 yield trace
         return
-    with Trace(one_trace(reference, root)) as trace:
+    with Trace(one_trace(reference, root), answers=answers) as trace:
         yield trace
 
 

@@ -22,7 +22,7 @@ Generated from `traces/schema.py` and `traces/views.py` by
 `python -m profrun.traces.docs docs/trace-format.md`; edit those, not this page.
 
 A trace is a folder: `meta.json` and one Parquet file (zstd) per table. It appears whole or not at all. Any
-tool that reads Parquet can open it; `profrun query TRACE "SQL"` and `profrun.open(path).sql(...)` offer the
+tool that reads Parquet can open it; `profrun query TRACE "SQL"` and `profrun.open(path).query(...)` offer the
 tables and the views below.
 
 - All times are **int64 nanoseconds** on one axis per trace; `meta.epoch_ns` is the unix time of 0, or null

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import itertools
 import re
+import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,6 +16,7 @@ import duckdb
 
 from profrun.contract import json_text
 from profrun.errors import InputError, ProfrunError, UsageError
+from profrun.traces.confine import confine
 from profrun.traces.engine_path import sql_path
 from profrun.traces.memo import Memo
 from profrun.traces.meta import TraceMeta
@@ -42,6 +44,19 @@ class Result:
         return self.rows[0][0] if self.rows else None
 
 
+@dataclass(frozen=True)
+class Answer:
+    """An answer that is not held in memory: column names, and lists of rows, which can be read once.
+
+    Reading the rows raises InputError where the query fails only then.
+    """
+
+    columns: tuple[str, ...]
+    batches: Iterator[list[tuple[Any, ...]]]
+
+
+_BATCH = 256
+"""Rows that are fetched at once."""
 _LISTS = re.compile(
     r"\b(?:show|describe|summarize|pragma\w*|information_schema|duckdb_\w+|pg_\w+|query\w*)\b"
 )
@@ -53,12 +68,13 @@ Self = TypeVar("Self", bound="Trace")
 
 
 class Trace:
-    """A trace folder, read only.
+    """A trace folder, read only: its engine opens no file but the trace's tables, and no network.
 
     Args:
         path: the folder.
         views: offer the named views beside the tables. They are made at the first query that may use one:
             making them costs more than opening a small trace.
+        answers: files that the caller writes answers into by the engine.
 
     Attributes:
         path: the folder, absolute.
@@ -69,13 +85,15 @@ class Trace:
         InputError: the folder is not a trace, or of a format version this profrun does not know.
     """
 
-    def __init__(self, path: Path | str, *, views: bool = True) -> None:
+    def __init__(self, path: Path | str, *, views: bool = True, answers: Sequence[Path] = ()) -> None:
         self.meta = _read_meta(Path(path))
         self.path = Path(path).absolute()
         self.memo = Memo()
         self._database = f":memory:trace{next(_NUMBERS)}"
         self._connection: duckdb.DuckDBPyConnection | None = duckdb.connect(self._database)
         self._views_wanted = views
+        self._spill: Path | None = None
+        read = []
         for table in TABLES.values():
             file = Path(path) / f"{table.name}.parquet"
             if not file.is_file():  # a pipe in its place would be waited for
@@ -84,6 +102,7 @@ class Trace:
                 continue
             try:
                 self._offer(table, file)
+                read.append(file)
             except duckdb.Error as error:
                 self.close()
                 why = str(error).splitlines()[0]
@@ -91,6 +110,7 @@ class Trace:
                     f"{file} cannot be read", why=why, fix="normalize the source again"
                 ) from error
         self._refuse_unless_sound(column_problems(self.tables))
+        self._spill = confine(self.tables, [*read, *answers])
 
     def _refuse_unless_sound(self, found: Sequence[str]) -> None:
         """Close the trace and raise InputError when there are problems."""
@@ -169,8 +189,27 @@ class Trace:
                 return self.con
         return self.tables
 
+    def stream(self, query: str) -> Answer:
+        """Begin to answer a query from outside; the rows come as they are asked for.
+
+        Raises:
+            UsageError: it is not one SELECT that changes nothing (``statements.one_select``).
+            InputError: the query is wrong, or needs too much memory; the engine's own words are in the
+                message.
+        """
+        from profrun.traces.statements import one_select
+
+        try:
+            one_select(self.con, query)
+            cursor = self.con.execute(query)
+        except duckdb.Error as error:
+            raise query_error(error) from error
+        return Answer(tuple(item[0] for item in cursor.description or ()), _batches(cursor))
+
     def sql(self, query: str, params: Sequence[Any] = ()) -> Result:
-        """Run SQL over the tables and named views; times are int64 ns.
+        """Run SQL of profrun's own over the tables and named views; times are int64 ns.
+
+        Text from outside goes to ``stream``, which holds all of it to reading.
 
         Raises:
             InputError: the query is wrong; the engine's own words are in the message.
@@ -196,6 +235,12 @@ class Trace:
             self._connection.close()
         self._connection = None
         self.memo = Memo()
+        self.remove_spill()
+
+    def remove_spill(self) -> None:
+        """Remove what the engine wrote for want of memory; for a process that ends at once, too."""
+        if self._spill is not None:
+            shutil.rmtree(self._spill, ignore_errors=True)
 
     def __enter__(self: Self) -> Self:
         return self
@@ -242,8 +287,22 @@ def registered(
         connection.unregister(name)
 
 
+def _batches(cursor: duckdb.DuckDBPyConnection) -> Iterator[list[tuple[Any, ...]]]:
+    try:
+        while rows := cursor.fetchmany(_BATCH):
+            yield rows
+    except duckdb.Error as error:
+        raise query_error(error) from error
+
+
 def query_error(error: duckdb.Error) -> InputError:
     """What a failed query means to a person, with the engine's own words in it."""
+    if isinstance(error, duckdb.OutOfMemoryException):
+        return InputError(
+            "the query needs too much memory",
+            why=str(error).split("\n", maxsplit=1)[0],
+            fix="ask for fewer rows or shorter values, or export tables with --parquet",
+        )
     return InputError(
         f"query failed: {' '.join(str(error).split())}", fix="see docs/trace-format.md for tables and views"
     )

@@ -131,7 +131,7 @@ def test_export_and_report_write_what_the_commands_write(
         ("SELECT * FROM nothing", InputError, "query failed: Catalog Error"),
         ("SELECT CAST(name AS INT) FROM slices", InputError, "query failed: Conversion Error"),
         ("DROP VIEW slices", UsageError, "a query is one SELECT"),
-        ("-- nothing", UsageError, "a query is one SELECT"),
+        ("-- nothing", UsageError, "there is no query: a query is one SELECT"),
     ],
 )
 def test_a_wrong_query_is_one_line_in_its_own_words(

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import os
+import signal
+import subprocess
 import sys
+import time
 from pathlib import Path
 
 import duckdb
 import pytest
 
-from tests.cli.running import Capture, call
+from tests.cli.running import Capture, call, start
 from tests.tracekit import make_trace
 
 
@@ -34,9 +38,13 @@ def test_parquet_keeps_types_and_rows(kernels: Path, tmp_path: Path, capsys: Cap
     assert call(capsys, "query", kernels, sql, "--parquet", out, "--force", "--json").json["rows"] == 3
 
 
-@pytest.mark.parametrize("sql", ["SELECT nothing FROM nowhere", "CREATE TABLE x (i INT)"])
-def test_what_gives_no_rows_is_no_file(sql: str, kernels: Path, tmp_path: Path, capsys: Capture) -> None:
-    assert call(capsys, "query", kernels, sql, "--parquet", tmp_path / "x").code == 65
+@pytest.mark.parametrize(
+    ("sql", "code"), [("SELECT nothing FROM nowhere", 65), ("CREATE TABLE x (i INT)", 64)]
+)
+def test_what_gives_no_rows_is_no_file(
+    sql: str, code: int, kernels: Path, tmp_path: Path, capsys: Capture
+) -> None:
+    assert call(capsys, "query", kernels, sql, "--parquet", tmp_path / "x").code == code
     assert not (tmp_path / "x").exists()
 
 
@@ -145,3 +153,68 @@ def test_a_wrong_query_is_65_and_the_engines_words(trace: Path, capsys: Capture)
 def test_no_query_is_64(trace: Path, capsys: Capture, query: str, more: tuple[str, ...]) -> None:
     done = call(capsys, "query", trace, query, *more)
     assert (done.code, "there is no query" in done.err) == (64, True)
+
+
+def test_a_query_is_refused_in_one_line_and_changes_nothing(
+    kernels: Path, tmp_path: Path, capsys: Capture
+) -> None:
+    before = {path.name: path.read_bytes() for path in kernels.iterdir()}
+    for sql, code in (
+        ("FROM read_csv('/etc/passwd')", 64),
+        (f"COPY (SELECT 1 AS a) TO '{kernels}/slices.parquet'", 64),
+        (f"ATTACH '{tmp_path}/x.db'", 64),
+        ("INSTALL httpfs", 64),
+        ("FROM 'http://127.0.0.1:1/x.parquet'", 65),
+        ("FROM '/etc/passwd.parquet'", 65),
+    ):
+        done = call(capsys, "query", kernels, sql)
+        assert (done.code, done.out, done.err.count("\n")) == (code, "", 1)
+    assert {path.name: path.read_bytes() for path in kernels.iterdir()} == before
+    assert [path.name for path in tmp_path.iterdir()] == ["t"]
+
+
+def test_a_table_on_a_terminal_is_cut_with_a_line_that_says_so(
+    trace: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    monkeypatch.setenv("NO_COLOR", "1")
+    monkeypatch.setattr("profrun.cli.query.SHOWN_ROWS", 5)
+    done = call(capsys, "query", trace, "FROM range(1000000000)")
+    assert done.out.splitlines() == ["range", *(f"    {number}" for number in range(5))]
+    assert "only the first 5 rows are shown; add LIMIT" in done.err
+
+
+@pytest.mark.thorough
+def test_a_long_answer_is_streamed(trace: Path, tmp_path: Path) -> None:
+    peaks = []
+    for rows in (1_000, 600_000):
+        code = (
+            "import resource, sys; from profrun.cli import run;"
+            f" code = run(['query', sys.argv[1], 'FROM range({rows})', '--csv']); sys.stdout.flush();"
+            " sys.stderr.write(str(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)); sys.exit(code)"
+        )
+        done = subprocess.run([sys.executable, "-c", code, trace], capture_output=True, text=True, check=True)
+        assert done.stdout.count("\n") == rows + 1
+        peaks.append(int(done.stderr))
+    assert peaks[1] < peaks[0] + 30_000  # KiB; 600,000 rows as Python objects take 60,000
+
+
+@pytest.mark.thorough
+def test_ctrl_c_ends_a_query_that_the_engine_does_not_interrupt(trace: Path, tmp_path: Path) -> None:
+    sql = "SELECT count(*) FROM range(10000000000000) a(i) WHERE hash(i) = 7"
+    with start("query", trace, sql, cwd=tmp_path, env={"TMPDIR": str(tmp_path)}) as child:
+        status = Path(f"/proc/{child.pid}/task")
+        deadline = time.monotonic() + 120
+        while len(list(status.iterdir())) < 2 or _cpu_seconds(child.pid) < 3:
+            assert time.monotonic() < deadline
+            assert child.poll() is None
+            time.sleep(0.05)
+        child.send_signal(signal.SIGINT)
+        _, err = child.communicate(timeout=60)
+    assert (child.returncode, err.strip()) == (1, "profrun: interrupted")
+    assert not list(tmp_path.glob("profrun-*"))
+
+
+def _cpu_seconds(pid: int) -> float:
+    fields = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")

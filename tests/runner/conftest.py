@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -40,7 +41,7 @@ def opened(monkeypatch: pytest.MonkeyPatch) -> list[Path]:
     found: list[Path] = []
     really = Trace.__init__
 
-    def counted(self: Trace, path: Path, **more: bool) -> None:
+    def counted(self: Trace, path: Path, **more: Any) -> None:
         found.append(path)
         really(self, path, **more)
 
