@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from profrun.backends.base import Backend, PreparedPlan, load
 from profrun.plans.model import Plan
-from profrun.runner.planning import plan_job, plan_of, vendor_seen
+from profrun.runner.planning import need_secrets, plan_job, plan_of, vendor_seen
 from profrun.store.runs import Run, create
 
 if TYPE_CHECKING:  # a dry run needs none of these, and loading them takes a third of its time
@@ -81,6 +81,7 @@ def prepare(plan: Plan, spec: Spec, *, backend: str, root: Path) -> PreparedRun:
     from profrun.runner.scripts import need_programs
 
     cwd = spec.folder
+    need_secrets(plan, spec.name)
     need_programs(plan, cwd, backend)
     secret_env(plan.job, cwd)
     engine = load(backend)
@@ -97,16 +98,19 @@ def new_run(root: Path, spec: Spec, plan: Plan, *, backend: str) -> Run:
         UnavailableError: the runs folder cannot be written or the disk is full.
     """
     from profrun.contract.codec import to_json
-    from profrun.jobs.dump import dump_job
     from profrun.plans.make import plan_file
+    from profrun.plans.public import private_run, public_plan, public_texts, redactor_of
     from profrun.version import VERSION
 
+    redactor = redactor_of(plan)
+    job_text, resolved_text = public_texts(spec.text, plan, redactor)
     return create(
         root,
         plan.job.name,
-        spec_text=spec.text,
-        resolved_text=dump_job(plan.job),
-        plan=to_json(plan_file(plan)),
+        spec_text=job_text,
+        resolved_text=resolved_text,
+        plan=to_json(plan_file(public_plan(plan, redactor))),
+        private=private_run(spec.text, plan, redactor),
         backend=backend,
         cwd=spec.folder,
         version=VERSION,
@@ -122,7 +126,9 @@ def reopen(run: Run) -> PreparedRun:
     from profrun.store.state import read_state
 
     state = read_state(run)
-    return PreparedRun(run, plan_of(run), load(state.backend), state.cwd)
+    plan = plan_of(run)
+    need_secrets(plan, run.name)
+    return PreparedRun(run, plan, load(state.backend), state.cwd)
 
 
 def execute(prepared: PreparedRun, observer: Observer, *, repeat_failed: bool = False) -> RunState:

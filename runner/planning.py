@@ -7,8 +7,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from profrun.contract.private import NAME as PRIVATE
+from profrun.contract.redact import HIDDEN
 from profrun.errors import InputError, UsageError
 from profrun.plans.model import Plan
+from profrun.plans.public import hidden_in
+from profrun.store.private import read_private
 from profrun.store.runs import Run, created, is_run, read_plan
 
 if TYPE_CHECKING:
@@ -29,7 +33,7 @@ def spec_at(path: Path, cwd: Path | None = None) -> Spec:
     """
     from profrun.jobs.load import Spec, read_spec
 
-    text = read_spec(path)
+    text = _private_text(path) or read_spec(path)
     if cwd is not None and not cwd.is_dir():
         raise UsageError(
             f"--cwd {cwd} is not a folder", fix="name the folder that the job's paths count from"
@@ -37,6 +41,30 @@ def spec_at(path: Path, cwd: Path | None = None) -> Spec:
     if cwd is None and is_run(path.parent):
         cwd = Path(str(created(Run(path.parent)).get("cwd", path.parent)))
     return Spec(text, str(path), (cwd or path.parent).resolve())
+
+
+def _private_text(path: Path) -> str | None:
+    """The text of a spec in the folder of a run with its secrets, where this is one and they are there."""
+    run = Run(path.parent)
+    private = read_private(path.parent) if path in (run.job, run.resolved) and is_run(path.parent) else None
+    return None if private is None else private.job if path == run.job else private.resolved
+
+
+def need_secrets(plan: Plan, name: str) -> None:
+    """Refuse to run a plan in which a secret is hidden.
+
+    Args:
+        name: of the spec or the run.
+
+    Raises:
+        UsageError: it is of a spec that profrun has kept without its secrets.
+    """
+    if hidden_in(plan):
+        raise UsageError(
+            f"{name} cannot be run: it has {HIDDEN} in the place of a secret",
+            why=f"profrun keeps secrets in {PRIVATE} of the run's folder, and that file is not beside it",
+            fix=f"write the values in the places of {HIDDEN} in a copy of the job, and submit that",
+        )
 
 
 def plan_job(
