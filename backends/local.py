@@ -21,7 +21,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from profrun.backends.base import HERE, Lane, PreparedPlan, Request
-from profrun.backends.environ import secret_env
+from profrun.backends.environ import secret_env, withheld_notes
 from profrun.backends.host import probe_host
 from profrun.backends.local_checks import busy_notes, check_machine, choose_gpus, left_out
 from profrun.backends.tail import trial_lines
@@ -83,7 +83,7 @@ class LocalBackend:
         """
         check_machine(plan.job)
         chosen = choose_gpus(plan.job, os.environ)
-        told = tuple(left_out(plan.job))
+        told = (*left_out(plan.job), *withheld_notes(plan.job, cwd, os.environ))
         if chosen is None:
             return LocalPlan(plan, cwd, (*told, *busy_notes(plan.job, os.environ)))
         from profrun.backends.gpu_choice import visible_env

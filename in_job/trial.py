@@ -39,6 +39,7 @@ from .run_time import write_run
 from .scratch import NOT_COPIED, Scratch
 from .second_run import FirstRun, clear, second_run
 from .supervise import Supervisor
+from .withheld import close_files, shown_environment
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -98,6 +99,7 @@ class Trial:
             finally:
                 self.scratch.deliver()  # of a trial that was refused: nothing
                 reserve.release()
+            self._close(result)
             self._save_provenance(result)
             return self._finish(verdict, result, supervisor)
         finally:
@@ -142,7 +144,8 @@ class Trial:
         if sampler is not None:
             supervisor.aside = sampler.pid
             result.warnings += sampler.wait_until_ready()
-        execution = Execution(supervisor, self.ranks, self.scratch, env, result, self._phase, self.hide)
+        shown = self._shown(env, result)
+        execution = Execution(supervisor, self.ranks, self.scratch, shown, result, self._phase, self.hide)
         outcome = execution.run(self.command, result.prepared, wrapped)
         if self._runs_again(wrapped, outcome, result):
             wrapped = self._prepare(gpus, result)
@@ -163,6 +166,23 @@ class Trial:
         )
         self._save_provenance(result)
         return prepared.wrapped
+
+    def _shown(self, env: Mapping[str, str], result: Result) -> Mapping[str, str]:
+        """What the program is shown of its environment; a profiler may keep all of it in its files."""
+        profiler = result.prepared.profiler
+        if profiler is None or not result.prepared.records or not profiler.keeps_environment:
+            return env
+        close_files(self.scratch.rank(self.ranks.own.rank))
+        shown, told = shown_environment(profiler, self.command, env)
+        result.warnings += told
+        return shown
+
+    def _close(self, result: Result) -> None:
+        """Only the owner may read files that may hold secrets."""
+        profiler = result.prepared.profiler
+        if profiler is not None and profiler.keeps_environment:
+            for rank in self.ranks.answered_for():
+                close_files(self.paths.rank(rank))
 
     def _record_whole(self, why: Finding | None, result: Result) -> None:
         """From here on no step is looked for, where there is a reason for that."""

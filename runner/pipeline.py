@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from profrun.backends.base import Backend, PreparedPlan, load
 from profrun.plans.model import Plan
-from profrun.runner.planning import need_secrets, plan_job, plan_of, vendor_seen
+from profrun.runner.planning import need_secrets, plan_job, plan_of, refuse_secret_names, vendor_seen
 from profrun.store.runs import Run, create
 
 if TYPE_CHECKING:  # a dry run needs none of these, and loading them takes a third of its time
@@ -82,6 +82,7 @@ def prepare(plan: Plan, spec: Spec, *, backend: str, root: Path) -> PreparedRun:
 
     cwd = spec.folder
     need_secrets(plan, spec.name)
+    refuse_secret_names(plan)
     need_programs(plan, cwd, backend)
     secret_env(plan.job, cwd)
     engine = load(backend)

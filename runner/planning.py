@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from profrun.contract.private import NAME as PRIVATE
 from profrun.contract.redact import HIDDEN
+from profrun.contract.secret_shapes import find_shapes
 from profrun.errors import InputError, UsageError
 from profrun.plans.model import Plan
 from profrun.plans.public import hidden_in
@@ -65,6 +66,22 @@ def need_secrets(plan: Plan, name: str) -> None:
             why=f"profrun keeps secrets in {PRIVATE} of the run's folder, and that file is not beside it",
             fix=f"write the values in the places of {HIDDEN} in a copy of the job, and submit that",
         )
+
+
+def refuse_secret_names(plan: Plan) -> None:
+    """Refuse a job whose name, or the name of a variant, has the form of a secret: folders are named so.
+
+    Raises:
+        UsageError: one has; says of what kind it is, and not the name.
+    """
+    for what, name in (("job", plan.job.name), *(("variant", name) for name in plan.job.variants)):
+        found = next(find_shapes(name), None)
+        if found is not None:
+            raise UsageError(
+                f"the name of a {what} has the form of a secret: {found.shape}",
+                why="folders, reports and traces have these names",
+                fix=f"give the {what} another name, and the secret to `secrets` or a value of a variant",
+            )
 
 
 def plan_job(

@@ -17,10 +17,12 @@ from profrun.backends.environ import secret_names
 from profrun.contract.codec import to_json
 from profrun.contract.command import Command
 from profrun.contract.paths import TrialPaths
+from profrun.contract.profilers import UnknownProfilerError, profiler
 from profrun.contract.public_command import private_command, public_command
 from profrun.contract.schedule import RECORDING_CUT
 from profrun.errors import InputError, ProfrunError
 from profrun.in_job.repository import Repositories
+from profrun.in_job.withheld import close_files
 from profrun.plans.model import Trial
 from profrun.plans.public import redactor_of_trial
 from profrun.runner.placement import Placed
@@ -167,7 +169,17 @@ def normalise(
         return Normalised(None, str(error), time.perf_counter() - started)
     except Exception as error:
         return Normalised(None, _crash(record.paths, error), time.perf_counter() - started)
+    finally:
+        if record.profiler is not None and _keeps_environment(record.profiler):
+            close_files(record.paths.raw)  # readers make files beside those of the profiler
     return Normalised(out, None, time.perf_counter() - started)
+
+
+def _keeps_environment(name: str) -> bool:
+    try:
+        return profiler(name).keeps_environment
+    except UnknownProfilerError:
+        return False
 
 
 def job_of(run: Run, record: TrialRecord) -> dict[str, Any]:

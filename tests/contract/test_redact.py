@@ -29,9 +29,8 @@ def test_secrets_by_name_by_form_and_in_urls() -> None:
         "PWD": "/home/me",
         "TOKENIZERS_PARALLELISM": "false",
     }
-    assert redact.Redactor().arguments(
-        ["train", "--api-key", "k", "--token=t", "WANDB_API_KEY=w", "--lr", "1"]
-    ) == (
+    argv = ["train", "--api-key", "k", "--token=t", "WANDB_API_KEY=w", "--lr", "1"]
+    assert redact.Redactor().arguments(argv) == (
         "train",
         "--api-key",
         "<redacted>",
