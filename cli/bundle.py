@@ -36,6 +36,5 @@ def command(
         emit(to_json(packed))
         return
     say(f"{packed.path}: {counted(packed.files, 'file')}, {bytes_text(packed.size)}")
-    say(
-        f"searched for {counted(packed.shapes, 'kind')} of secrets and {counted(packed.values, 'known value')}: none"
-    )
+    searched = f"{counted(packed.shapes, 'kind')} of secrets and {counted(packed.values, 'known value')}"
+    say(f"searched for {searched}: none is in it")

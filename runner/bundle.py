@@ -2,9 +2,9 @@
 
 In it are the specs and the plan without secrets, how each trial ended and on what it ran, step times,
 samples, traces, a summary of each, the comparisons and the report, and ``MANIFEST.json`` with the SHA-256 of
-each. Never in it: ``private.json``, the in-job part, the log of the driver and earlier attempts; and unless it is asked
-for, the profilers' own files and what the programs printed. Unpacked, it is a run that ``profrun report``,
-``summary``, ``compare`` and ``status`` read.
+each. Never in it: ``private.json``, the in-job part, the log of the driver and earlier attempts; and, unless
+it is asked for, the profilers' own files and what the programs printed. Unpacked, it is a run that ``profrun
+report``, ``summary``, ``compare`` and ``status`` read.
 """
 
 from __future__ import annotations
@@ -174,7 +174,7 @@ def _refused(run: Run, found: list[Place]) -> InputError:
     return InputError(
         f"{run.name} is not packed: {first.file}, {first.where}, holds {first.kind}{more}",
         why="what a program prints, names and ranges that it makes are kept as they are",
-        fix="`profrun report` makes an old report anew; else take the secret out of the file, or leave out --raw",
+        fix="make an old report anew with `profrun report`, take the secret out, or leave out --raw",
     )
 
 

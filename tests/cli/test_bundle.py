@@ -73,7 +73,8 @@ def test_what_is_packed_opens_as_a_run_and_holds_no_secret(
         again = call(capsys, *words, f"{there}/000" if words == ["summary"] else there)
         assert again.code == 0, again.err
     resumed = call(capsys, "submit", there / "resolved.yaml")
-    assert resumed.code == 64 and "in the place of a secret" in resumed.err
+    assert resumed.code == 64
+    assert "in the place of a secret" in resumed.err
 
 
 def test_the_same_run_gives_the_same_bytes(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -111,4 +112,5 @@ def test_a_folder_of_an_older_profrun_is_packed_without_its_secrets(
     with tarfile.open("old.tar.gz") as packed:
         for member in packed.getmembers():
             file = packed.extractfile(member)
-            assert file is not None and R.encode() not in file.read(), member.name
+            assert file is not None
+            assert R.encode() not in file.read(), member.name

@@ -135,7 +135,8 @@ def test_no_planted_secret_is_in_a_dry_run(
         done = call(capsys, "submit", "job.yaml", "--backend", backend, "--dry-run", *sets, *more)
         assert holding((done.out + done.err).encode()) == []
         if done.code == 0:
-            assert "<redacted>" in done.out and "128" in done.out
+            assert "<redacted>" in done.out
+            assert "128" in done.out
 
 
 def test_a_run_with_secrets_is_repeated_by_resume_and_by_its_own_spec(
@@ -160,6 +161,7 @@ def test_a_name_with_the_form_of_a_secret_is_refused_without_being_shown(
     planted: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     done = call(capsys, "submit", "job.yaml", "--set", f"name={PLANTED['GitHub token']}")
-    assert done.code == 64 and "GitHub token" in done.err
+    assert done.code == 64
+    assert "GitHub token" in done.err
     assert holding(done.err.encode()) == []
     assert not Path("runs").exists()

@@ -33,11 +33,11 @@ PLANTED = {
     "Groq key": "gs" + f"k_{R}abcd",
     "Replicate token": "r" + f"8_{R}abcd",
     "password in a URL": f"postgres://me:{R}@db/x",
-    "password of a connection string": f"Server=db;Pass" + f"word={R};User=me",
+    "password of a connection string": "Server=db;Pass" + f"word={R};User=me",
     "bearer token": "Bear" + f"er {R}",
     "basic credentials": "Bas" + f"ic {R}",
-    "private key in JSON": '{"private_' + f'key": "{R}"}',
+    "private key in JSON": '{"private_' + f'key": "{R}"}}',
     "private key (PEM)": "-----BEGIN RSA PRIV" + f"ATE KEY-----\\n{R}\\n-----END RSA PRIVATE KEY-----",
-    "parameter of a URL": f"https://h/x?api_" + f"key={R}",
+    "parameter of a URL": "https://h/x?api_" + f"key={R}",
 }
 """Kind -> a text that holds one."""

@@ -58,4 +58,5 @@ def test_names_of_other_things(name: str) -> None:
 
 
 def test_a_number_is_a_secret_only_under_a_sure_name() -> None:
-    assert sure_name("PIN_PASSWORD") and not sure_name("token")
+    assert sure_name("PIN_PASSWORD")
+    assert not sure_name("token")
