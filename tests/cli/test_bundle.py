@@ -58,7 +58,7 @@ def test_what_is_packed_opens_as_a_run_and_holds_no_secret(
     inside = {name.partition("/")[2] for name in names}
     assert {"MANIFEST.json", "job.yaml", "plan.json", "report.html", "comparison.json"} <= inside
     assert any(name.endswith("/summary.json") for name in inside)
-    assert any(name.endswith("/trace/steps.parquet") for name in inside)
+    assert any(name.endswith("/trace/meta.json") for name in inside)
     assert not [
         name for name in inside if name.endswith((".log", "private.json")) or name.startswith("bundle/")
     ]
