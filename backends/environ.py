@@ -10,7 +10,9 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 
+from profrun.contract.profilers import candidates
 from profrun.errors import UsageError
+from profrun.in_job.withheld import withheld_fix, withheld_names, withheld_text
 from profrun.jobs.model import Job
 
 
@@ -46,6 +48,17 @@ def secret_names(job: Job, cwd: Path) -> list[str]:
         with contextlib.suppress(UsageError):
             named |= _file_env(cwd / job.env_file).keys()
     return sorted(named)
+
+
+def withheld_notes(job: Job, cwd: Path, environ: Mapping[str, str]) -> list[str]:
+    """What profilers that keep the environment in their files make the programs do without, a sentence each.
+
+    Args:
+        environ: the environment that the trials are started in.
+    """
+    gone = withheld_names(environ, {*job.env, *secret_names(job, cwd)})
+    keepers = {found.name for name in job.collectors for found in candidates(name) if found.keeps_environment}
+    return [f"{withheld_text(name, gone)}; {withheld_fix(gone)}" for name in sorted(keepers) if gone]
 
 
 def _file_env(path: Path) -> dict[str, str]:

@@ -22,7 +22,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from profrun.backends.base import HERE, Lane, PreparedPlan, Request
-from profrun.backends.environ import secret_env
+from profrun.backends.environ import secret_env, withheld_notes
 from profrun.backends.host import probe_host
 from profrun.backends.local_checks import (
     busy_notes,
@@ -96,7 +96,7 @@ class LocalBackend:
         """
         check_machine(plan.job)
         chosen = choose_gpus(plan.job, os.environ)
-        told = tuple(left_out(plan.job))
+        told = (*left_out(plan.job), *withheld_notes(plan.job, cwd, os.environ))
         if chosen is None:
             uses = tuple(uses_seen(plan.job, os.environ))
             notes = busy_notes(uses) if plan.job.resources.gpus == "auto" else ()

@@ -25,6 +25,7 @@ COMMANDS: dict[str, dict[str, str]] = {
         "logs": "Show what a trial printed.",
         "cancel": "Stop a run and keep what was recorded.",
         "resume": "Continue a run that was interrupted; nothing that finished is repeated.",
+        "bundle": "Pack a run to hand it on: traces, numbers, report; no secrets, no raw files.",
         "rm": "Remove runs from the disk.",
         "prune": "Remove old runs from the disk.",
     },

@@ -6,7 +6,7 @@ import shutil
 import time
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from ..contract.codec import to_json
 from ..contract.exit import Seconds
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from ..contract.command import Command
     from ..contract.exit import Artefact
     from ..contract.provenance import Provenance
+    from ..contract.redact import Redactor
     from ..contract.steps import StepsFile
     from ..contract.wrapping import Import, Wrapped
     from .ranks import Ranks
@@ -56,6 +57,7 @@ class Execution:
         env: the environment of the program.
         result: takes the times, the reason of an early end, and the warnings.
         phase: told what is done now: app, finalise or export.
+        hide: hides the trial's secrets.
 
     Attributes:
         spent: seconds of the time limit that the program has used.
@@ -70,6 +72,7 @@ class Execution:
         env: Mapping[str, str],
         result: Result,
         phase: Callable[[str], None],
+        hide: Redactor,
     ) -> None:
         self.supervisor = supervisor
         self.ranks = ranks
@@ -79,6 +82,7 @@ class Execution:
         self.spent = 0.0
         self.log = ""
         self._phase = phase
+        self._hide = hide
 
     def run(self, command: Command, prepared: Prepared, wrapped: Wrapped) -> Outcome:
         """Run it; returns how the program ended: its last pass where there are several.
@@ -202,8 +206,8 @@ class Execution:
             unwind=prepared.tool.path is not None,
             schedule=command.schedule,
             ranges=command.ranges,
-            options=dict(prepared.options),
-            values=command.values,
+            options=cast("dict[str, object]", self._hide.value(dict(prepared.options))),
+            values=cast("dict[str, object]", self._hide.value(dict(command.values))),
             blocking=command.blocking,
             run=run,
             tool_version=prepared.tool.version or (),

@@ -90,8 +90,6 @@ def prepare(command: Command, gpus: str, folder: Path, out: Path, *, records: bo
     wrapped = profiler.part("wrap").wrap(request)
     warnings = [finding for finding in found if finding.severity == "warning"]
     warnings += [Finding("recording-note", "info", note) for note in wrapped.notes]
-    if command.secrets and profiler.keeps_environment:
-        warnings.append(_secrets(profiler, command))
     return Prepared(profiler, tool, found, options, wrapped, warnings=tuple(warnings))
 
 
@@ -101,16 +99,6 @@ def _options(command: Command, profiler: Profiler) -> Mapping[str, object]:
         return command.options
     block = command.options.get(profiler.name)
     return block if isinstance(block, dict) else {}
-
-
-def _secrets(profiler: Profiler, command: Command) -> Finding:
-    what = (
-        f"the files of {profiler.name} in raw/ may hold the program's whole environment, "
-        f"{', '.join(command.secrets)} included"
-    )
-    return Finding(
-        "secrets-in-files", "warning", what, fix="keep them to yourself; the trace does not hold it"
-    )
 
 
 def _refused(code: str, reason: str) -> Prepared:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from ..contract.git_state import GitState, chosen
 from ..contract.machine import ROCM, dotted, rocm_version, version_in
 from ..contract.provenance import ClockAnchors, GpuStates, Provenance
-from . import redact, vendor
+from . import vendor
 from .repository import Repositories
 from .timing import anchor
 
@@ -21,15 +21,25 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from ..contract.command import Command
+    from ..contract.redact import Redactor
     from .process_note import ProcessNote
 
 
-def before(command: Command, env: Mapping[str, str], gpus: str, how: str, *, lead: bool = True) -> Provenance:
+def before(
+    command: Command,
+    env: Mapping[str, str],
+    gpus: str,
+    how: str,
+    redactor: Redactor,
+    *,
+    lead: bool = True,
+) -> Provenance:
     """All that is known before the program starts.
 
     Args:
         env: of the program; secrets in it are replaced.
         gpus: the vendor of the GPUs; ``how``: how it was found.
+        redactor: hides the trial's secrets.
         lead: this rank writes provenance.json; the others do not ask git, which reads the whole repository.
     """
     return Provenance(
@@ -50,12 +60,12 @@ def before(command: Command, env: Mapping[str, str], gpus: str, how: str, *, lea
         rocm=dotted(rocm_version(ROCM)) if gpus == "amd" else None,
         image=command.image,
         git=_git(command) if lead else GitState(),
-        environment=redact.environment(env, command.secrets),
+        environment=redactor.environment(env, command.secrets),
         clocks=ClockAnchors(start=anchor()),
     )
 
 
-def after(value: Provenance, notes: Sequence[ProcessNote]) -> Provenance:
+def after(value: Provenance, notes: Sequence[ProcessNote], redactor: Redactor) -> Provenance:
     """The same with what is known at the end: the GPUs' state, and what the job's processes said."""
     ranked = sorted(
         notes, key=lambda note: (not note.process.steps, note.process.rank or 0, note.process.pid or 0)
@@ -64,9 +74,7 @@ def after(value: Provenance, notes: Sequence[ProcessNote]) -> Provenance:
         value,
         gpus=replace(value.gpus, after=tuple(vendor.state(value.vendor))),
         clocks=replace(value.clocks, end=anchor()),
-        processes=tuple(
-            replace(note.process, argv=tuple(redact.arguments(note.process.argv))) for note in notes
-        ),
+        processes=tuple(replace(note.process, argv=redactor.arguments(note.process.argv)) for note in notes),
         python=ranked[0].python if ranked else None,
         torch=ranked[0].torch if ranked else None,
         packages=next((note.packages for note in ranked if note.packages), ()),

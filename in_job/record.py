@@ -16,6 +16,7 @@ from ..contract.provenance import Process, TorchVersion
 from ..contract.steps import StepsDevice, StepsFile
 from .files import read_json, write_json
 from .gpu_idle import wait_until_idle
+from .private_values import private_of, redactor
 from .process_note import ProcessNote
 from .process_rank import current
 from .vendor import host_ordinal
@@ -80,6 +81,7 @@ class ProcessFiles:
     def write_note(self) -> None:
         """Say what this process was: the wrapper reads it for provenance.json and the warnings."""
         process, count = self.process, self.steps.finder.count
+        hide = redactor(private_of(process.config.paths.folder), os.environ)
         torch, rank = process.torch, current(process.torch).rank
         note = ProcessNote(
             process=Process(
@@ -90,7 +92,7 @@ class ProcessFiles:
                 steps=count,
                 used_gpu=self.run.used_gpu or wait_until_idle(torch),
                 executable=sys.executable,
-                argv=tuple(getattr(sys, "orig_argv", sys.argv)),
+                argv=hide.arguments(getattr(sys, "orig_argv", sys.argv)),
             ),
             python=platform.python_version(),
             torch=_torch_version(torch),

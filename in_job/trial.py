@@ -24,7 +24,6 @@ from . import (
     process_rank,
     provenance,
     recorded_ranks,
-    redact,
     sampling,
     vendor,
 )
@@ -35,12 +34,14 @@ from .guard import guarded
 from .node import node_names
 from .outcome import Facts, Verdict, judge
 from .prepare import Prepared, prepare
+from .private_values import private_of, redactor
 from .rank_signs import RankSigns
 from .ranks import Ranks, batch_system
 from .run_time import write_run
 from .scratch import NOT_COPIED, Scratch
 from .second_run import FirstRun, clear, second_run
 from .supervise import Supervisor
+from .withheld import close_files, shown_environment
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -48,6 +49,7 @@ if TYPE_CHECKING:
 
     from ..contract.command import Command
     from ..contract.exit import Artefact
+    from ..contract.redact import Redactor
     from ..contract.wrapping import Wrapped
     from .command_end import Outcome
     from .guard import Guard
@@ -74,6 +76,7 @@ class Trial:
         self.ranks = Ranks(self.paths, own)
         self.signs = RankSigns(self.paths.hook, own, command.patience_s)
         self.scratch = Scratch(self.paths, command.scratch, environ)
+        self.hide = redactor(private_of(folder), {**environ, **command.env}, command)
 
     def run(self) -> int:
         """Do it; returns the wrapper's exit code (see ``wrapper.main``)."""
@@ -111,6 +114,7 @@ class Trial:
             finally:
                 self.scratch.deliver()  # of a trial that was refused: nothing
                 reserve.release()
+            self._close(result)
             self._save_provenance(result)
             return self._finish(verdict, result, supervisor)
         finally:
@@ -157,7 +161,7 @@ class Trial:
         """Run the program while the sampler runs, where there is one."""
         gpus, how = found
         lead = not self.ranks.own.rank
-        result = Result(provenance.before(self.command, env, gpus, how, lead=lead), warnings=told)
+        result = Result(provenance.before(self.command, env, gpus, how, self.hide, lead=lead), warnings=told)
         if lead:  # of all ranks, one passes them on
             result.warnings += self.command.findings
         self._record_whole(no_steps_before(self.command, self.paths.folder), result)
@@ -168,7 +172,8 @@ class Trial:
         if sampler is not None:
             supervisor.aside.add(sampler.pid)
             result.warnings += sampler.wait_until_ready()
-        execution = Execution(supervisor, self.ranks, self.scratch, env, result, self._phase)
+        shown = self._shown(env, result)
+        execution = Execution(supervisor, self.ranks, self.scratch, shown, result, self._phase, self.hide)
         outcome = execution.run(self.command, result.prepared, wrapped)
         if self._runs_again(wrapped, outcome, result):
             wrapped = self._prepare(gpus, result)
@@ -189,6 +194,23 @@ class Trial:
         )
         self._save_provenance(result)
         return prepared.wrapped
+
+    def _shown(self, env: Mapping[str, str], result: Result) -> Mapping[str, str]:
+        """What the program is shown of its environment; a profiler may keep all of it in its files."""
+        profiler = result.prepared.profiler
+        if profiler is None or not result.prepared.records or not profiler.keeps_environment:
+            return env
+        close_files(self.scratch.rank(self.ranks.own.rank))
+        shown, told = shown_environment(profiler, self.command, env)
+        result.warnings += told
+        return shown
+
+    def _close(self, result: Result) -> None:
+        """Only the owner may read files that may hold secrets."""
+        profiler = result.prepared.profiler
+        if profiler is not None and profiler.keeps_environment:
+            for rank in self.ranks.answered_for():
+                close_files(self.paths.rank(rank))
 
     def _record_whole(self, why: Finding | None, result: Result) -> None:
         """From here on no step is looked for, where there is a reason for that."""
@@ -213,7 +235,7 @@ class Trial:
 
     def _judge(self, wrapped: Wrapped, outcome: Outcome, log: str, result: Result) -> Verdict:
         notes = process_note.read_notes(self.paths.hook, self.ranks.covers)
-        result.provenance = provenance.after(result.provenance, notes)
+        result.provenance = provenance.after(result.provenance, notes, self.hide)
         profiler = result.prepared.profiler
         assert profiler is not None
         if outcome.error is None and outcome.stopped_by is None and outcome.code == 0:
@@ -296,7 +318,7 @@ class Trial:
             rank=self.ranks.own.rank,
             exit_code=verdict.exit_code,
             signal=verdict.signal_name,
-            reason=verdict.reason,
+            reason=None if verdict.reason is None else self.hide.text(verdict.reason),
             code=verdict.code,
             stopped_by=result.stopped_by,
             started_ns=self.started_ns,
@@ -307,11 +329,11 @@ class Trial:
             tool=prepared.tool.name,
             tool_version=dotted(prepared.tool.version),
             vendor=result.provenance.vendor,
-            argv=tuple(redact.arguments(prepared.wrapped.argv if prepared.wrapped else self.command.argv)),
+            argv=self.hide.arguments(prepared.wrapped.argv if prepared.wrapped else self.command.argv),
             steps=StepsSeen() if steps is None else StepsSeen(steps.how, len(steps.steps)),
             ranges_emitted=0 if steps is None else steps.ranges_emitted,
             artefacts=tuple(result.artefacts),
-            warnings=tuple(dict.fromkeys(result.warnings)),
+            warnings=tuple(dict.fromkeys(_hidden(one, self.hide) for one in result.warnings)),
             nodes=node_names(os.environ),
         )
         try:
@@ -341,6 +363,12 @@ class Trial:
         if not self.ranks.own.rank:
             known = {"pid": os.getpid(), "trial": self.command.trial, **more}
             set_phase(self.paths.folder, name, time.time_ns(), **known)
+
+
+def _hidden(finding: Finding, hide: Redactor) -> Finding:
+    """A finding without secrets: it may hold the last words of a program."""
+    what, why, fix = (hide.text(text) for text in (finding.what, finding.why, finding.fix))
+    return replace(finding, what=what, why=why, fix=fix)
 
 
 def _refused(prepared: Prepared) -> Verdict:

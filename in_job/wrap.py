@@ -17,6 +17,8 @@ from typing import TYPE_CHECKING
 from ..contract.codec import DocumentError, from_json, to_json
 from ..contract.exit import Exit
 from ..contract.paths import BUNDLE, TRIALS, TrialPaths
+from ..contract.private import Private
+from ..contract.public_command import public_command
 from . import launch, process_rank, vendor
 from .files import read_json
 from .launchers import (
@@ -30,6 +32,7 @@ from .launchers import (
     process_launcher,
 )
 from .prepare import prepare
+from .private_values import redactor
 from .trial import Trial
 from .wrap_args import WrapArgs, WrapError, read_args
 from .wrap_bundle import place_from_file
@@ -153,14 +156,15 @@ def shown(args: WrapArgs, asked: Asked) -> dict[str, object]:
     folder = next(path for path in (Path(args.out), *Path(args.out).parents) if path.is_dir())
     raw = TrialPaths(Path(args.out) / TRIALS / command.trial).rank(asked.own.rank)
     prepared = prepare(command, gpus, folder, raw)
+    hide = redactor(Private(), command.env, command)
     return {
         "out": args.out,
         "rank": asked.own.rank,
         "world_size": asked.own.world_size,
         "launcher": asked.launcher,
         "launch": asked.launch,
-        "command": to_json(command),
-        "wrapped": None if prepared.wrapped is None else shlex.join(prepared.wrapped.argv),
+        "command": to_json(public_command(command, hide)),
+        "wrapped": None if prepared.wrapped is None else shlex.join(hide.arguments(prepared.wrapped.argv)),
         "refused": None if prepared.refusal is None else str(prepared.refusal),
     }
 

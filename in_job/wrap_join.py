@@ -27,7 +27,10 @@ from ..contract.codec import DocumentError, from_json, to_json
 from ..contract.launch_file import NAME, LaunchFile
 from ..contract.paths import LAUNCHES, TRIALS, TrialPaths, is_plain_name
 from ..contract.points import trial_id
+from ..contract.private import Private
+from ..contract.public_command import public_command
 from .files import read_json, write_json
+from .private_values import redactor
 from .wrap_args import WrapError
 
 if TYPE_CHECKING:
@@ -153,7 +156,8 @@ def _claim(folder: Path, rank: int) -> bool:
 def _begin(out: Path, known: _Known, asked: Asked) -> bool:
     """Begin a launch; False where another rank was faster."""
     command = _next(known, asked)
-    document = LaunchFile(command, asked.own.world_size, asked.launch, asked.launcher, time.time_ns())
+    shown = _public(command)
+    document = LaunchFile(shown, asked.own.world_size, asked.launch, asked.launcher, time.time_ns())
     folder = out / LAUNCHES / f"{known.number:03d}"
     made = out / LAUNCHES / f".{secrets.token_hex(8)}"  # containers may share a host name and a pid
     made.mkdir()
@@ -183,7 +187,7 @@ def _same_settings(found: _Found, asked: Asked) -> None:
     Raises:
         WrapError: they differ; names the settings.
     """
-    first, own = to_json(found.document.command), to_json(asked.command)
+    first, own = to_json(found.document.command), to_json(_public(asked.command))
     different = [name for name in first if name not in OF_ONE_RANK and first[name] != own[name]]
     if not different:
         return
@@ -193,6 +197,11 @@ def _same_settings(found: _Found, asked: Asked) -> None:
         f"rank {asked.own.rank} was started with other settings than the rank that came first in "
         f"{found.folder}: {told}. Give all ranks the same options, or each launch another --launch"
     )
+
+
+def _public(command: Command) -> Command:
+    """The command as the files of the launch hold it: each rank has the secrets of its own command line."""
+    return public_command(command, redactor(Private(), command.env, command))
 
 
 def _words(name: str) -> str:

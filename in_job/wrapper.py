@@ -11,10 +11,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..contract import profilers
-from ..contract.codec import DocumentError, from_json, to_json
-from ..contract.command import Command
+from ..contract.codec import DocumentError, to_json
+from ..contract.public_command import whole_command
 from . import preflight
 from .files import read_json
+from .private_values import private_of
 from .trial import Trial
 
 if TYPE_CHECKING:
@@ -52,7 +53,7 @@ def main(argv: Sequence[str]) -> int:
         parser.error("name a trial folder, or use --preflight")
     folder = Path(options.trial).resolve()
     try:
-        command = from_json(Command, read_json(folder / "command.json"), "command.json")
+        command = whole_command(read_json(folder / "command.json"), private_of(folder))
     except DocumentError as error:
         print(f"profrun: {folder / 'command.json'} cannot be read: {error}", file=sys.stderr)
         return 65

@@ -12,6 +12,7 @@ import shlex
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
+from profrun.contract.redact import HIDDEN
 from profrun.jobs.nodes import Scalar
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
@@ -161,7 +162,8 @@ def split(line: str) -> tuple[str, ...]:
         CommandError: it is empty, a quote is open, or it needs a shell.
     """
     line = _joined(line).rstrip("\n")
-    mistake = _shell_syntax(line)
+    # A spec that profrun has kept without its secrets can be read, though not run.
+    mistake = _shell_syntax(line.replace(HIDDEN, "_" * len(HIDDEN)))
     if mistake:
         raise CommandError(mistake)
     argv = tuple(shlex.split(line))

@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from profrun.contract.points import value_word
+from profrun.contract.redact import Redactor
 from profrun.errors import UsageError
 from profrun.jobs.command import text_of
 from profrun.jobs.expectation import Expectation
@@ -76,15 +77,36 @@ def _same(a: Point, b: Point) -> bool:
 
 
 def _named(points: list[dict[str, Scalar]]) -> dict[str, Point]:
-    """Names that can be folders: ``batch_8-precision_fp16``, with a digest where two would be the same."""
+    """Names that can be folders: ``batch_8-precision_fp16``, with a digest where two would be the same.
+
+    Values of an axis that holds secrets are counted instead: ``token_1``, ``token_2``.
+    """
+    order = _secret_axes(points)
     names: dict[str, Point] = {}
     for point in points:
-        name = "-".join(value_word(key, text_of(value)) for key, value in point.items()).lstrip("_")
+        words = (
+            f"{key}_{order[key].index(value) + 1}" if key in order else value_word(key, text_of(value))
+            for key, value in point.items()
+        )
+        name = "-".join(words).lstrip("_")
         if len(name) > 64 or name in names or not name:
             digest = hashlib.sha256(repr(sorted(point.items())).encode()).hexdigest()[:8]
             name = f"{name[:50]}-{digest}".lstrip("-")
         names[name] = point
     return names
+
+
+def _secret_axes(points: list[dict[str, Scalar]]) -> dict[str, list[Scalar]]:
+    """The axes whose values must not be in names, with their values in order."""
+    axes: dict[str, list[Scalar]] = {}
+    for point in points:
+        for key, value in point.items():
+            axes.setdefault(key, []).append(value)
+    return {
+        key: list(dict.fromkeys(values))
+        for key, values in axes.items()
+        if any(Redactor().named(key, value) != value for value in values)
+    }
 
 
 def keep_only(job: Job, wanted: Iterable[str]) -> Job:

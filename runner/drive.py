@@ -33,6 +33,7 @@ from profrun.store.documents import read_exit, status_of, with_late_answers, wit
 from profrun.store.events import NEVER_STARTED, Event, Handle
 from profrun.store.files import explained, read_json
 from profrun.store.lock import driving
+from profrun.store.private import forget_private
 from profrun.store.runs import Run
 from profrun.store.state import RunState, TrialRecord, outcome, read_state, read_trial
 
@@ -355,6 +356,7 @@ class _Driver(Generic[P]):
             exit_code=status.exit_code,
             code=status.code,
         )
+        forget_private(self.run.trial(trial_id).folder)
         self.disk.ended(trial_id, status)
         self._normalise(read_trial(self.run, trial_id))
 

@@ -4,22 +4,27 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import cast
 
 from profrun.backends.base import Request, load
 from profrun.contract.codec import from_json
 from profrun.contract.command import Command
 from profrun.contract.launch_blocking import BLOCKING_ENV
 from profrun.contract.options import ToolOptions
+from profrun.contract.private import NAME as PRIVATE
 from profrun.contract.profilers import Profiler, candidates
+from profrun.contract.public_command import public_command
 from profrun.contract.recording import Rank
+from profrun.contract.redact import HIDDEN, Redactor
 from profrun.contract.schedule import STEADY
 from profrun.contract.units import bytes_text, counted
 from profrun.contract.wrapping import Limits, Wrapped, WrapRequest
 from profrun.in_job.repository import Repositories
 from profrun.in_job.sampling import sampler_argv
 from profrun.plans.model import Plan
+from profrun.plans.public import redactor_of
 from profrun.runner.scripts import need_programs
 from profrun.runner.trial_files import command
 from profrun.store.runs import Run
@@ -88,6 +93,7 @@ def dry_run(plan: Plan, backend: str, root: Path, cwd: Path) -> DryRun:
     engine = load(backend)
     run = Run((root / f"{plan.job.name}-dry-run").absolute())
     prepared = engine.prepare(plan, plan.trials, run, cwd, ask=False)
+    redactor = redactor_of(plan)
     trials, repositories = [], Repositories("submit")
     for trial in plan.trials:
         told = command(run, prepared, trial, engine, repositories)
@@ -98,8 +104,8 @@ def dry_run(plan: Plan, backend: str, root: Path, cwd: Path) -> DryRun:
                 collector=trial.collector,
                 blocking=trial.blocking,
                 repeat=trial.repeat,
-                command=told,
-                wrapped=wrapped(told),
+                command=public_command(told, redactor),
+                wrapped=tuple(_public(way, redactor) for way in wrapped(told)),
                 sampler=sampler(told),
                 trace=_trace(engine.trace_words(prepared.plan, trial.site), run, trial.id),
             )
@@ -110,9 +116,25 @@ def dry_run(plan: Plan, backend: str, root: Path, cwd: Path) -> DryRun:
         run=run.name,
         path=str(run.path),
         left_out=(*plan.left_out, *prepared.left_out),
-        requests=tuple(engine.render(prepared, plan.trials, run)),
+        requests=tuple(public_request(one, redactor) for one in engine.render(prepared, plan.trials, run)),
         trials=tuple(trials),
     )
+
+
+def _public(way: WrappedCommand, redactor: Redactor) -> WrappedCommand:
+    """A wrapped command with its secrets hidden."""
+    return replace(
+        way,
+        argv=redactor.arguments(way.argv),
+        passes=tuple(redactor.arguments(argv) for argv in way.passes),
+        env=redactor.environment(way.env),
+    )
+
+
+def public_request(request: Request, redactor: Redactor) -> Request:
+    """A request with its secrets hidden, as it is shown."""
+    body = cast("dict[str, object]", redactor.value(dict(request.body)))
+    return Request(redactor.text(request.text), body)
 
 
 def wrapped(told: Command) -> tuple[WrappedCommand, ...]:
@@ -165,12 +187,20 @@ def _version(text: str | None) -> tuple[int, ...] | None:
 _STEADY = "schedule.wait is steady: which steps are recorded is known only while the program runs"
 
 
+_HIDDEN = (
+    f"{HIDDEN} stands for a secret of the job; a real run keeps it in {PRIVATE}, which only you "
+    "may read, and nowhere else"
+)
+
+
 def dry_text(run: DryRun) -> str:
     """The same for a person: a shell-like block per trial, then the requests."""
     lines = [f"# {run.job} on {run.backend}: {counted(len(run.trials), 'trial')}, nothing is started"]
     lines += [f"# note: {text}" for text in run.left_out]
     if any(trial.command.schedule.wait == STEADY and not trial.command.ranges.whole for trial in run.trials):
         lines.append(f"# note: {_STEADY}")
+    if any(HIDDEN in line for trial in run.trials for line in _trial_lines(trial)):
+        lines.append(f"# note: {_HIDDEN}")
     one_each = len(run.requests) == len(run.trials)
     for number, trial in enumerate(run.trials):
         lines += ["", *_trial_lines(trial)]

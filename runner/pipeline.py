@@ -15,7 +15,14 @@ from typing import TYPE_CHECKING
 from profrun.backends.base import Backend, PreparedPlan, load
 from profrun.plans.model import Plan
 from profrun.runner.linux import need_linux
-from profrun.runner.planning import plan_document, plan_job, plan_of, vendor_seen
+from profrun.runner.planning import (
+    need_secrets,
+    plan_document,
+    plan_job,
+    plan_of,
+    refuse_secret_names,
+    vendor_seen,
+)
 from profrun.store.runs import Run, create
 
 if TYPE_CHECKING:  # a dry run needs none of these, and loading them takes a third of its time
@@ -84,6 +91,8 @@ def prepare(plan: Plan, spec: Spec, *, backend: str, root: Path) -> PreparedRun:
     from profrun.runner.scripts import need_programs
 
     cwd = spec.folder
+    need_secrets(plan, spec.name)
+    refuse_secret_names(plan)
     need_programs(plan, cwd, backend)
     secret_env(plan.job, cwd)
     engine = load(backend)
@@ -99,15 +108,18 @@ def new_run(root: Path, spec: Spec, plan: Plan, *, backend: str) -> Run:
     Raises:
         UnavailableError: the runs folder cannot be written or the disk is full.
     """
-    from profrun.jobs.dump import dump_job
+    from profrun.plans.public import private_run, public_texts, redactor_of
     from profrun.version import VERSION
 
+    redactor = redactor_of(plan)
+    job_text, resolved_text = public_texts(spec.text, plan, redactor)
     return create(
         root,
         plan.job.name,
-        spec_text=spec.text,
-        resolved_text=dump_job(plan.job),
+        spec_text=job_text,
+        resolved_text=resolved_text,
         plan=plan_document(plan),
+        private=private_run(spec.text, plan, redactor),
         backend=backend,
         cwd=spec.folder,
         version=VERSION,
@@ -129,7 +141,9 @@ def reopen(run: Run) -> PreparedRun:
 
     need_own(run)
     state = read_state(run)
-    return PreparedRun(run, plan_of(run), load(state.backend), state.cwd)
+    plan = plan_of(run)
+    need_secrets(plan, run.name)
+    return PreparedRun(run, plan, load(state.backend), state.cwd)
 
 
 def execute(prepared: PreparedRun, observer: Observer, *, repeat_failed: bool = False) -> RunState:

@@ -9,8 +9,13 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from profrun.contract.private import NAME as PRIVATE
+from profrun.contract.redact import HIDDEN
+from profrun.contract.secret_shapes import find_shapes
 from profrun.errors import InputError, UsageError
 from profrun.plans.model import Plan, Trial, read_plan_file
+from profrun.plans.public import hidden_in, public_plan, public_trial, redactor_of
+from profrun.store.private import read_private
 from profrun.store.runs import Run, created, is_run, read_plan
 
 if TYPE_CHECKING:
@@ -31,7 +36,7 @@ def spec_at(path: Path, cwd: Path | None = None) -> Spec:
     """
     from profrun.jobs.load import Spec, read_spec
 
-    text = read_spec(path)
+    text = _private_text(path) or read_spec(path)
     if cwd is not None and not cwd.is_dir():
         raise UsageError(
             f"--cwd {cwd} is not a folder", fix="name the folder that the job's paths count from"
@@ -39,6 +44,46 @@ def spec_at(path: Path, cwd: Path | None = None) -> Spec:
     if cwd is None and is_run(path.parent):
         cwd = Path(str(created(Run(path.parent)).get("cwd", path.parent)))
     return Spec(text, str(path), (cwd or path.parent).resolve())
+
+
+def _private_text(path: Path) -> str | None:
+    """The text of a spec in the folder of a run with its secrets, where this is one and they are there."""
+    run = Run(path.parent)
+    private = read_private(path.parent) if path in (run.job, run.resolved) and is_run(path.parent) else None
+    return None if private is None else private.job if path == run.job else private.resolved
+
+
+def need_secrets(plan: Plan, name: str) -> None:
+    """Refuse to run a plan in which a secret is hidden.
+
+    Args:
+        name: of the spec or the run.
+
+    Raises:
+        UsageError: it is of a spec that profrun has kept without its secrets.
+    """
+    if hidden_in(plan):
+        raise UsageError(
+            f"{name} cannot be run: it has {HIDDEN} in the place of a secret",
+            why=f"profrun keeps secrets in {PRIVATE} of the run's folder, and that file is not beside it",
+            fix=f"write the values in the places of {HIDDEN} in a copy of the job, and submit that",
+        )
+
+
+def refuse_secret_names(plan: Plan) -> None:
+    """Refuse a job whose name, or the name of a variant, has the form of a secret: folders are named so.
+
+    Raises:
+        UsageError: one has; says of what kind it is, and not the name.
+    """
+    for what, name in (("job", plan.job.name), *(("variant", name) for name in plan.job.variants)):
+        found = next(find_shapes(name), None)
+        if found is not None:
+            raise UsageError(
+                f"the name of a {what} has the form of a secret: {found.shape}",
+                why="folders, reports and traces have these names",
+                fix=f"give the {what} another name, and the secret to `secrets` or a value of a variant",
+            )
 
 
 def plan_job(
@@ -110,17 +155,18 @@ def plan_of(run: Run) -> Plan:
             fix="use the profrun version named in its events.jsonl, or submit it as a new run",
         )
     again = read_plan_file(json.loads(json.dumps(plan_document(plan))))
+    redactor = redactor_of(plan)
     for now, was in zip(again.trials, kept.trials, strict=True):
-        _need_same(run, now, was)
+        _need_same(run, now, public_trial(was, redactor))  # an older profrun hid nothing in plan.json
     return plan
 
 
 def plan_document(plan: Plan) -> dict[str, Any]:
-    """What ``plan.json`` says of a plan."""
+    """What ``plan.json`` says of a plan, without its secrets."""
     from profrun.contract.codec import to_json
     from profrun.plans.make import plan_file
 
-    document: dict[str, Any] = to_json(plan_file(plan))
+    document: dict[str, Any] = to_json(plan_file(public_plan(plan, redactor_of(plan))))
     return document
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from profrun.contract.provenance import Provenance
+from profrun.contract.redact import text
 from profrun.errors import ProfrunError
 from profrun.runner.answers import answer_of, diagnosed
 from profrun.runner.comparison_sides import read_trials
@@ -243,7 +244,7 @@ def _used_gpus(state: RunState, machines: Mapping[str, Provenance], read: ReadTr
 
 def _text(path: Path) -> str | None:
     try:
-        return read_text(path, _SPEC_BYTES)
+        return text(read_text(path, _SPEC_BYTES))  # an older profrun hid nothing there
     except (FileNotFoundError, ProfrunError):
         return None
 

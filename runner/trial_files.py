@@ -19,14 +19,19 @@ from profrun.backends.environ import secret_names
 from profrun.contract.codec import to_json
 from profrun.contract.command import Command
 from profrun.contract.paths import TrialPaths
+from profrun.contract.profilers import UnknownProfilerError, profiler
+from profrun.contract.public_command import private_command, public_command
 from profrun.contract.safe_files import odd_kind
 from profrun.contract.schedule import RECORDING_CUT
 from profrun.errors import DiskFullError, FailedError, InputError, ProfrunError
 from profrun.in_job.repository import Repositories
+from profrun.in_job.withheld import close_files
 from profrun.plans.model import Trial
+from profrun.plans.public import redactor_of_trial
 from profrun.runner.placement import Placed
 from profrun.store.documents import read_command, whole_artefacts
 from profrun.store.files import explained, make_dir, os_error, read_json, write_json, write_text
+from profrun.store.private import forget_private, write_private
 from profrun.store.runs import Run
 from profrun.store.state import TrialRecord
 
@@ -67,6 +72,7 @@ def rotate(trial: TrialPaths) -> int:
         UnavailableError: the folder cannot be written.
     """
     folder, attempts = trial.folder, trial.attempts
+    forget_private(folder)
     with explained(folder):
         earlier = sorted(int(path.name) for path in attempts.glob("[0-9]*") if _NUMBER.fullmatch(path.name))
         left = [path for path in folder.iterdir() if path != attempts] if folder.is_dir() else []
@@ -112,8 +118,12 @@ def prepare(
     told = command(run, prepared, trial, backend, repositories or Repositories("submit"), attempt)
     if placed is not None:
         told = replace(told, schedule=placed.schedule.settled(), findings=(placed.finding,))
-    hidden = tuple(secret_names(prepared.plan.job, prepared.cwd))
-    write_json(paths.command, to_json(replace(told, secrets=hidden)), durable=False)
+    told = replace(told, secrets=tuple(secret_names(prepared.plan.job, prepared.cwd)))
+    redactor = redactor_of_trial(trial)
+    private = private_command(told, redactor)
+    if private is not None:
+        write_private(paths.folder, private)
+    write_json(paths.command, to_json(public_command(told, redactor)), durable=False)
     return attempt
 
 
@@ -178,7 +188,17 @@ def normalise(
         told = error if isinstance(error, ProfrunError) else _crash(record.paths, error)
         seconds, full = time.perf_counter() - started, isinstance(told, DiskFullError)
         return Normalised(None, str(told), seconds, full)
+    finally:
+        if record.profiler is not None and _keeps_environment(record.profiler):
+            close_files(record.paths.raw)  # readers make files beside those of the profiler
     return Normalised(out, None, time.perf_counter() - started)
+
+
+def _keeps_environment(name: str) -> bool:
+    try:
+        return profiler(name).keeps_environment
+    except UnknownProfilerError:
+        return False
 
 
 def job_of(run: Run, record: TrialRecord) -> dict[str, Any]:

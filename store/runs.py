@@ -16,9 +16,11 @@ from profrun.contract.paths import BUNDLE, LAUNCHES, TRIALS, TrialPaths, is_plai
 from profrun.errors import InputError, UsageError
 from profrun.store.events import EventLog, read_events
 from profrun.store.files import explained, make_dir, read_json, write_json, write_text
+from profrun.store.private import write_private
 from profrun.store.seal import place_of
 
 if TYPE_CHECKING:
+    from profrun.contract.private import Private
     from profrun.plans.model import PlanFile
 
 _STAMP = re.compile(r"-(\d{8}t\d{6}z)-[0-9a-f]{4}$", re.IGNORECASE)
@@ -134,11 +136,15 @@ def create(
     backend: str,
     cwd: Path,
     version: str,
+    private: Private | None = None,
 ) -> Run:
     """Make a run's folder with its first files; nothing is started.
 
     ``created`` is the first thing written and ``planned`` the last, so that a run that was killed in
     between can be told from a whole one.
+
+    Args:
+        private: the secrets that the other texts are without; None: the job has none.
 
     Raises:
         UnavailableError: the runs folder cannot be written or the disk is full.
@@ -155,6 +161,8 @@ def create(
         profrun=version,
         **to_json(place_of(run.path)),
     )
+    if private is not None:
+        write_private(run.path, private)
     write_text(run.job, spec_text)
     write_text(run.resolved, resolved_text)
     write_json(run.plan, dict(plan))

@@ -33,7 +33,7 @@ if [ -e "$trial/pod" ] && [ "$(cat "$trial/pod")" != "$PROFRUN_POD" ]; then
     old=$trial/attempts/${attempt:=1}
     mkdir -p "$old"
     for file in "$trial"/* "$trial"/.[!.]*; do
-        case ${file##*/} in attempts | command.json) continue ;; esac
+        case ${file##*/} in attempts | command.json | private.json) continue ;; esac
         if [ -e "$file" ]; then mv "$file" "$old/"; fi
     done
     cp "$trial/command.json" "$old/command.json"

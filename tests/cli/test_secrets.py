@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
+import shutil
 import sys
 from pathlib import Path
 
+import duckdb
 import pytest
+import yaml
 
 from tests.cli.running import call
+from tests.contract.planted import HEX, PLANTED, R
 
 WORK = """
 import os, profrun
@@ -47,3 +52,116 @@ def test_declared_secrets_and_the_env_file_are_in_no_file_of_the_run(
         if path.is_file():
             assert b"plain-123" not in path.read_bytes(), path
             assert b"other-123" not in path.read_bytes(), path
+
+
+PROGRAM = """
+import sys, profrun
+assert "positional-Zq7Rk2Vw9Xn4" in sys.argv, "the program must get the values"
+for word in sys.argv:
+    assert "<redacted>" not in word
+for _ in range(6):
+    with profrun.range("part"):
+        profrun.step()
+"""
+POSITIONAL, OTHER = "positional-Zq7Rk2Vw9Xn4", "positional-Wd3Mn8Qs5Lv1"
+NAMED = ("--api-key", "--password", "--auth-token", "--hf-token")
+
+
+@pytest.fixture
+def planted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A job with a secret of every kind in its command, environment, values, matrix and comments."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("PROFRUN_RUNS", raising=False)
+    monkeypatch.setenv("PATH", f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}")
+    Path("work.py").write_text(PROGRAM)
+    words = [shlex.quote(text.replace("{", "{{").replace("}", "}}")) for text in PLANTED.values()]
+    named = [f"{name} {R}{number}" for number, name in enumerate(NAMED)] + [f"--password={R}eq", f"-p{R}"]
+    spec = {
+        "name": "t",
+        "image": "none",
+        "command": f"python work.py {{token}} {' '.join([*words, *named])} --tokens 128",
+        "collectors": ["none"],
+        "env": {
+            **{
+                f"V{n}": text.replace("{", "{{").replace("}", "}}") for n, text in enumerate(PLANTED.values())
+            },
+            "MY_PASSWORD": R,
+            "SSHPASS": R,
+        },
+        "matrix": {"token": [POSITIONAL]},
+        "sample": "off",
+    }
+    comment = PLANTED["GitHub token"]
+    Path("job.yaml").write_text(f"# {comment}\n" + yaml.safe_dump(spec, sort_keys=False, width=10_000))
+    return tmp_path
+
+
+def holding(text: bytes) -> list[str]:
+    """The planted secrets in a text."""
+    return [word for word in (R, HEX[:32], "XN4TB6H", POSITIONAL) if word.encode() in text]
+
+
+def test_no_planted_secret_is_in_any_byte_that_profrun_writes(
+    planted: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    done = call(capsys, "submit", "job.yaml")
+    assert done.code == 0, done.err
+    assert holding((done.out + done.err).encode()) == []
+    (run,) = Path("runs").iterdir()
+    assert (run / "private.json").stat().st_mode & 0o777 == 0o600
+    assert list(run.glob("trials/*/private.json")) == []  # the trial has ended
+    searched = 0
+    for path in run.rglob("*"):
+        if path.is_file() and path != run / "private.json" and path.parent.parent.name != "raw":
+            searched += 1
+            data = path.read_bytes()
+            if path.suffix == ".parquet":
+                table = duckdb.read_parquet(str(path))
+                data = str(table.fetchall()).encode()
+            assert holding(data) == [], path
+        assert POSITIONAL not in path.name
+    assert searched > 20
+    told = json.loads(next(run.glob("trials/*/command.json")).read_text())
+    assert told["argv"][-2:] == ["--tokens", "128"]
+
+
+@pytest.mark.parametrize("backend", ["local", "docker", "slurm", "kubernetes"])
+def test_no_planted_secret_is_in_a_dry_run(
+    planted: Path, capsys: pytest.CaptureFixture[str], backend: str
+) -> None:
+    sets = ["--set", "image=python:3.11"] if backend != "local" else []
+    if backend == "kubernetes":
+        sets += ["--set", "cluster.claim=c", "--set", f"cluster.claim_path={planted}"]
+    for more in ([], ["--json"]):
+        done = call(capsys, "submit", "job.yaml", "--backend", backend, "--dry-run", *sets, *more)
+        assert holding((done.out + done.err).encode()) == []
+        if done.code == 0:
+            assert "<redacted>" in done.out
+            assert "128" in done.out
+
+
+def test_a_run_with_secrets_is_repeated_by_resume_and_by_its_own_spec(
+    planted: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert call(capsys, "submit", "job.yaml").code == 0
+    (run,) = Path("runs").iterdir()
+    shutil.rmtree(next(run.glob("trials/*")))
+    kept = (run / "events.jsonl").read_text().splitlines(keepends=True)
+    begun = [line for line in kept if json.loads(line)["event"] in ("created", "planned")]
+    (run / "events.jsonl").write_text("".join(begun))
+    done = call(capsys, "resume", run)
+    assert done.code == 0, done.err
+    assert call(capsys, "submit", run / "resolved.yaml").code == 0
+    (run / "private.json").unlink()
+    done = call(capsys, "submit", run / "resolved.yaml")
+    assert (done.code, "<redacted> in the place of a secret" in done.err) == (64, True)
+
+
+def test_a_name_with_the_form_of_a_secret_is_refused_without_being_shown(
+    planted: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    done = call(capsys, "submit", "job.yaml", "--set", f"name={PLANTED['GitHub token']}")
+    assert done.code == 64
+    assert "GitHub token" in done.err
+    assert holding(done.err.encode()) == []
+    assert not Path("runs").exists()

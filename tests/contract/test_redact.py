@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from profrun.in_job import redact
+from profrun.contract import redact
 
 
 def test_secrets_by_name_by_form_and_in_urls() -> None:
@@ -19,7 +19,7 @@ def test_secrets_by_name_by_form_and_in_urls() -> None:
         "INDEX": "https://user:pw@host/simple",
         "PLAIN": "ghp_0123456789abcdef0123456789",
     }
-    assert redact.environment(environ, ["NAMED"]) == {
+    assert redact.Redactor().environment(environ, ["NAMED"]) == {
         "AWS_SECRET_ACCESS_KEY": "<redacted>",
         "HF_TOKEN": "<redacted>",
         "INDEX": "https://<redacted>@host/simple",
@@ -29,7 +29,8 @@ def test_secrets_by_name_by_form_and_in_urls() -> None:
         "PWD": "/home/me",
         "TOKENIZERS_PARALLELISM": "false",
     }
-    assert redact.arguments(["train", "--api-key", "k", "--token=t", "WANDB_API_KEY=w", "--lr", "1"]) == [
+    argv = ["train", "--api-key", "k", "--token=t", "WANDB_API_KEY=w", "--lr", "1"]
+    assert redact.Redactor().arguments(argv) == (
         "train",
         "--api-key",
         "<redacted>",
@@ -37,7 +38,7 @@ def test_secrets_by_name_by_form_and_in_urls() -> None:
         "WANDB_API_KEY=<redacted>",
         "--lr",
         "1",
-    ]
+    )
 
 
 @given(st.from_regex(r"[a-z]{1,8}", fullmatch=True), st.from_regex(r"[A-Za-z0-9]{6,20}", fullmatch=True))
