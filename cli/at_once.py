@@ -79,7 +79,7 @@ def bounded_memory(extra: int = BOUND) -> Iterator[None]:
     A value of gigabytes is not counted by the engine's own limit.
     """
     held = _data_bytes()
-    if held is None:
+    if sys.platform != "linux" or held is None:
         yield
         return
     import resource
@@ -98,6 +98,8 @@ def bounded_memory(extra: int = BOUND) -> Iterator[None]:
 
 def _data_bytes() -> int | None:
     """What counts for the limit: private memory that can be written, bytes; None where nothing tells."""
+    if sys.platform != "linux":
+        return None
     try:
         pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[5])
     except (OSError, ValueError, IndexError):
