@@ -57,7 +57,10 @@ def _make_own(run: Run, yes: bool) -> None:
     Raises:
         UsageError: there is nobody to ask, and ``yes`` was not given.
     """
+    from profrun.runner.linux import need_linux
     from profrun.runner.received import accept, received, refusal
+
+    need_linux("carrying on a run")
 
     found = received(run)
     if found is None:

@@ -17,7 +17,7 @@ aside() {
     attempt=$(sed -n 's/.*"attempt": *\([0-9]*\).*/\1/p' "$trial/command.json" | head -n 1)
     mkdir -p "$trial/attempts/${attempt:=1}"
     cp "$trial/command.json" "$trial/attempts/$attempt/"
-    find "$trial" -mindepth 1 -maxdepth 1 ! -name attempts ! -name command.json \
+    find "$trial" -mindepth 1 -maxdepth 1 ! -name attempts ! -name command.json ! -name private.json \
         -exec mv -t "$trial/attempts/$attempt" {} +
     sed "s/\"attempt\": *$attempt/\"attempt\": $((attempt + 1))/" \
         "$trial/attempts/$attempt/command.json" >"$trial/command.json.new" &&
