@@ -10,7 +10,9 @@ spelling. A field may be: str, int, float, bool, None, ``object`` (any JSON valu
 from __future__ import annotations
 
 import dataclasses
+import inspect
 import sys
+import types
 import typing
 from collections.abc import Mapping
 from functools import cache
@@ -134,11 +136,27 @@ def _dataclass_reader(cls: Any) -> Reader:
 def _field_reader(cls: Any, name: str) -> Reader:
     """Reads a field. Its type ``X | Y`` is split as text: Python 3.9 cannot evaluate it."""
     for parent in cls.__mro__:
-        text = vars(parent).get("__annotations__", {}).get(name)  # inherited fields keep their own module
-        if text is not None:
+        type_ = own_annotations(parent).get(name)  # inherited fields keep their own module
+        if isinstance(type_, str):
             space = {**vars(typing), **vars(sys.modules[parent.__module__]), "Mapping": Mapping}
-            return _any_of([eval(part, space) for part in str(text).split(" | ")])
+            return _any_of([eval(part, space) for part in type_.split(" | ")])
+        if type_ is not None:
+            kinds = typing.get_args(type_) if typing.get_origin(type_) in _UNIONS else (type_,)
+            return _any_of([None if kind is type(None) else kind for kind in kinds])
     raise TypeError(f"{cls.__name__} has no field {name}")
+
+
+_UNIONS = (typing.Union, getattr(types, "UnionType", typing.Union))  # Python 3.9 has no X | Y
+
+
+def own_annotations(cls: type) -> dict[str, Any]:
+    """The annotations that a class itself has, without those of its parents.
+
+    Python 3.14 makes them only when they are asked for (PEP 649): the class's dictionary need not have them.
+    """
+    if sys.version_info >= (3, 10):
+        return inspect.get_annotations(cls)
+    return dict(vars(cls).get("__annotations__", {}))
 
 
 def _any_of(kinds: list[Any]) -> Reader:

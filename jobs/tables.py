@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from keyword import iskeyword
 
 from profrun.contract import options
+from profrun.contract.codec import own_annotations
 from profrun.contract.options import REQUIRED
 from profrun.jobs.kinds import BAD, Bad, Flag, Json, Kind, OneOf, Regex, T, T_co, Text, Word, is_word, wrong
 from profrun.jobs.nodes import Node, shorten, typed
@@ -307,7 +308,7 @@ def table_of(model: type[T], what: str) -> Table[T]:
             would be a word of Python's ends with ``_``, which its key does not have (``as_``).
         what: what a message calls its keys.
     """
-    own = vars(model).get("__annotations__", {})
+    own = own_annotations(model)
     items = sorted(dataclasses.fields(model), key=lambda item: item.name not in own)  # type: ignore[arg-type]
     declared = [item for item in items if "kind" in item.metadata]
     return Table({item.name.rstrip("_"): _field(item) for item in declared}, what, model)

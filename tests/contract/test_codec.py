@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import sys
+import types
 
 import pytest
 
@@ -90,3 +92,31 @@ def test_a_value_that_is_no_int64_is_refused_in_few_words(value: object) -> None
 def test_a_number_too_large_for_a_float_is_refused() -> None:
     with pytest.raises(DocumentError, match=r"seconds\.app is 1"):
         from_json(Exit, {"trial": "t", "state": "finished", "seconds": {"app": 10**400}})
+
+
+WRITTEN = """
+from dataclasses import dataclass
+from typing import Optional, Union
+
+@dataclass(frozen=True)
+class Parent:
+    many: "tuple[str, ...]" = ()
+
+@dataclass(frozen=True)
+class Options(Parent):
+    loud: LOUD = None
+"""
+
+
+@pytest.mark.parametrize(
+    "spelled", ['"bool | None"', "bool", "Optional[bool]", "Union[bool, None]", "bool | None"]
+)
+def test_types_of_another_package_may_be_text_or_types(monkeypatch: pytest.MonkeyPatch, spelled: str) -> None:
+    """A package without ``from __future__ import annotations``. On Python 3.14 all of them were not found."""
+    module = types.ModuleType("written")
+    monkeypatch.setitem(sys.modules, "written", module)
+    exec(compile(WRITTEN.replace("LOUD", spelled), "written", "exec", dont_inherit=True), module.__dict__)
+    read = from_json(module.Options, {"loud": True, "many": ["a"]})
+    assert (read.loud, read.many) == (True, ("a",))
+    with pytest.raises(DocumentError):
+        from_json(module.Options, {"loud": "no"})

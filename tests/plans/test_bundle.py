@@ -177,7 +177,8 @@ def test_a_profiler_of_another_package_runs_from_the_job_to_its_files(tmp_path: 
     (folder / "command.json").write_text(json.dumps(to_json(told)))
     write_bundle(tmp_path / "bundle", profilers_of(plan))
     wrapper = [sys.executable, str(tmp_path / "bundle" / "run.py"), str(folder)]
-    subprocess.run(wrapper, timeout=60, check=True, capture_output=True)
+    done = subprocess.run(wrapper, timeout=60, check=False, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
     ended = json.loads((folder / "exit.json").read_text())
     assert (ended["state"], ended["profiler"]) == ("finished", "tally")
     assert [row["path"] for row in ended["artefacts"] if row["path"].endswith(".txt")] == [
