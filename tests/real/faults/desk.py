@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import signal
 import subprocess
@@ -121,6 +122,10 @@ def _become(
             signal.signal(number, signal.default_int_handler if number == signal.SIGINT else signal.SIG_DFL)
         for path, stream in ((out, 1), (err, 2)):
             os.dup2(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), stream)
+        # Not the parent's: pytest keeps what is written to those.
+        sys.stdout, sys.stderr = (
+            io.TextIOWrapper(io.FileIO(stream, "w", closefd=False), encoding="utf-8") for stream in (1, 2)
+        )
         os.environ.update(environ)
         os.chdir(folder)
         from profrun.cli import main
