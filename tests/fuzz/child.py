@@ -119,7 +119,9 @@ def _wait(pid: int, until: float) -> tuple[int, resource.struct_rusage]:
 def _in_child(lines: tuple[tuple[str, ...], ...], folder: Path, out: Path, err: Path) -> int:
     signal.signal(signal.SIGXCPU, signal.SIG_DFL)
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    resource.setrlimit(resource.RLIMIT_AS, (ADDRESS_SPACE, ADDRESS_SPACE))
+    # A test process of long life has gigabytes of address space: no thread of the child could start.
+    held = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[0]) * resource.getpagesize()
+    resource.setrlimit(resource.RLIMIT_AS, (held + ADDRESS_SPACE, held + ADDRESS_SPACE))
     resource.setrlimit(resource.RLIMIT_CPU, (CPU_SECONDS, CPU_SECONDS + 10))
     os.chdir(folder)
     for fd, path in ((1, out), (2, err)):
