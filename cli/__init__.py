@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import errno
-import io
 import os
 import sys
 from collections.abc import Sequence
@@ -11,7 +10,8 @@ from collections.abc import Sequence
 from profrun.cli.asked import reset
 from profrun.cli.bugs import report_bug
 from profrun.cli.output import complain
-from profrun.cli.streams import open_closed
+from profrun.cli.streams import open_closed, print_any_letter
+from profrun.contract.ends import DISK_FULL_ERRORS
 from profrun.errors import ProfrunError, bounded
 
 USAGE = 64
@@ -34,9 +34,7 @@ def main(args: Sequence[str] | None = None) -> None:
 def run(args: Sequence[str]) -> int:
     """Carry out one command line and return its exit code. No exception leaves, no traceback is shown."""
     reset()
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):  # names of others may hold what no text can
-            stream.reconfigure(errors="backslashreplace")
+    print_any_letter()
     try:
         return _run(args)
     except ProfrunError as error:
@@ -70,7 +68,7 @@ def _report_os(error: OSError) -> int:
     if error.errno == errno.EIO and error.filename is None:  # the terminal was closed: nobody can read it
         _silence_stdout()
         return UNAVAILABLE
-    if error.errno not in (errno.ENOSPC, errno.EDQUOT):
+    if error.errno not in DISK_FULL_ERRORS:
         return _no_descriptor() or report_bug(error)
     _silence_stdout()  # the rest would fail again at exit
     where = error.filename or "what is printed"

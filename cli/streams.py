@@ -6,6 +6,7 @@ printed goes into that file, and Python's own ``sys.stdout`` is None.
 
 from __future__ import annotations
 
+import io
 import os
 import sys
 from typing import TextIO
@@ -25,9 +26,14 @@ def open_closed() -> None:
     sys.stdin = sys.stdin or _stream(0)
     sys.stdout = sys.stdout or _stream(1)
     sys.stderr = sys.stderr or _stream(2)
+
+
+def print_any_letter() -> None:
+    """Have letters that a stream cannot hold printed as escapes: names of others may have halves of letters,
+    and with LC_ALL=C there is ASCII alone."""
     for stream in (sys.stdout, sys.stderr):
-        if hasattr(stream, "reconfigure"):
-            stream.reconfigure(errors="backslashreplace")  # LC_ALL=C: ASCII, and a name may have more letters
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
 
 
 def _stream(number: int) -> TextIO:

@@ -263,14 +263,16 @@ def _file_entry(path: Path) -> SourceFile:
         size = sum(item.stat().st_size for item in path.rglob("*") if item.is_file())
         return {"name": path.name, "bytes": size, "sha256": None}
     size = path.stat().st_size
-    digest = None
-    if size <= HASH_LIMIT:
-        with path.open("rb") as file:
-            state = hashlib.sha256()
-            while block := file.read(1 << 20):
-                state.update(block)
-        digest = state.hexdigest()
-    return {"name": path.name, "bytes": size, "sha256": digest}
+    return {"name": path.name, "bytes": size, "sha256": sha256_of(path) if size <= HASH_LIMIT else None}
+
+
+def sha256_of(path: Path) -> str:
+    """The SHA-256 of a file, in hexadecimal digits."""
+    state = hashlib.sha256()
+    with path.open("rb") as file:
+        while block := file.read(1 << 20):
+            state.update(block)
+    return state.hexdigest()
 
 
 def _silent(_done: int, _total: int | None) -> None:

@@ -61,7 +61,7 @@ class Guard:
             return cls(pid, its)
         try:
             os.close(its)
-            _watch(ours, str(folder), rank, grace)
+            _watch(ours, folder, rank, grace)
         finally:
             os._exit(0)
 
@@ -100,7 +100,7 @@ def guarded(folder: Path, rank: int, grace: float) -> Iterator[Guard | None]:
             guard.end()
 
 
-def _watch(pipe: int, folder: str, rank: int, grace: float) -> None:
+def _watch(pipe: int, folder: Path, rank: int, grace: float) -> None:
     """Wait for the wrapper's end; where it did not say good-bye, end what it left, and say so."""
     os.setsid()  # what is sent to the wrapper's group or terminal is not for the guard
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
@@ -113,7 +113,7 @@ def _watch(pipe: int, folder: str, rank: int, grace: float) -> None:
         told = words.read().split()
     if _BYE in told:
         return
-    ended = leftovers.end_all(lambda of, by: (of, by) == (folder, rank), grace, {int(word) for word in told})
+    ended = leftovers.end_all(leftovers.of_rank(folder, rank), grace, {int(word) for word in told})
     if ended:
         who = f"the wrapper of rank {rank} was killed"
         print(f"profrun: {who}: {leftovers.ended_text(ended)}", file=sys.stderr, flush=True)

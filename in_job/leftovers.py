@@ -51,9 +51,17 @@ def find(wanted: Callable[[str, int], bool], sessions: Collection[int] = ()) -> 
         for process in proctree.everyone()
         if process.session in sessions or _is_marked(process.pid, wanted)
     ]
+    if not roots:
+        return []
     below = proctree.descendants(*(process.pid for process in roots))
-    above = _above(os.getpid())
+    above = {process.pid for process in proctree.upwards(os.getpid())}
     return [process for process in dict.fromkeys([*roots, *below]) if process.pid not in above]
+
+
+def of_rank(folder: Path, rank: int) -> Callable[[str, int], bool]:
+    """What ``find`` is to look for: the processes of one wrapper of a trial."""
+    own = (str(folder), rank)
+    return lambda of, by: (of, by) == own
 
 
 def end_all(wanted: Callable[[str, int], bool], grace: float, sessions: Collection[int] = ()) -> list[str]:
@@ -94,13 +102,3 @@ def _is_marked(pid: int, wanted: Callable[[str, int], bool]) -> bool:
             rank, _, folder = os.fsdecode(row[len(start) :]).partition(":")
             return rank.isdigit() and wanted(folder, int(rank))
     return False
-
-
-def _above(pid: int) -> set[int]:
-    """This process and all that it comes from."""
-    parents = {process.pid: process.parent for process in proctree.everyone()}
-    found: set[int] = set()
-    while pid and pid not in found:
-        found.add(pid)
-        pid = parents.get(pid, 0)
-    return found

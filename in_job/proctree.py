@@ -130,16 +130,21 @@ def descendants(*roots: int) -> list[Process]:
     return found
 
 
+def upwards(pid: int) -> list[Process]:
+    """A live process and those above it, the nearest first; empty when it is gone."""
+    found: list[Process] = []
+    process = _read(pid)
+    while process is not None and process not in found:
+        found.append(process)
+        process = _read(process.parent)
+    return found
+
+
 def chain(process: Process, root: int) -> list[Process]:
     """The live processes above one, from its parent to ``root``; none where it is not below ``root``."""
-    found: list[Process] = []
-    above = _read(process.parent)
-    while above is not None and above not in found:
-        found.append(above)
-        if above.pid == root:
-            return found
-        above = _read(above.parent)
-    return []
+    above = upwards(process.parent)
+    pids = [one.pid for one in above]
+    return above[: pids.index(root) + 1] if root in pids else []
 
 
 @dataclass(frozen=True)

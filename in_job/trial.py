@@ -141,8 +141,8 @@ class Trial:
 
     def _end_leftovers(self) -> list[Finding]:
         """End what an earlier attempt of this rank left on this machine; what was ended."""
-        own = (str(self.paths.folder), self.ranks.own.rank)
-        ended = leftovers.end_all(lambda folder, rank: (folder, rank) == own, self.command.grace_s)
+        own = leftovers.of_rank(self.paths.folder, self.ranks.own.rank)
+        ended = leftovers.end_all(own, self.command.grace_s)
         if not ended:
             return []
         why = "its wrapper was killed"

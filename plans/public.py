@@ -83,17 +83,13 @@ def public_plan(plan: Plan, redactor: Redactor) -> Plan:
     return replace(plan, job=public_job(plan.job, redactor), trials=trials)
 
 
-def public_texts(spec: str, plan: Plan, redactor: Redactor) -> tuple[str, str]:
-    """``job.yaml`` and ``resolved.yaml`` without secrets, comments included."""
-    return redactor.text(spec), redactor.text(dump_job(public_job(plan.job, redactor)))
-
-
-def private_run(spec: str, plan: Plan, redactor: Redactor) -> Private | None:
-    """``private.json`` of a run: the two specs as they are; None where they hold no secret."""
+def kept_texts(spec: str, plan: Plan, redactor: Redactor) -> tuple[str, str, Private | None]:
+    """``job.yaml`` and ``resolved.yaml`` of a run without secrets, comments included, and ``private.json``,
+    which holds both as they are; None where they hold no secret."""
     resolved = dump_job(plan.job)
-    if public_texts(spec, plan, redactor) == (spec, resolved):
-        return None
-    return Private(values=redactor.values, job=spec, resolved=resolved)
+    shown = (redactor.text(spec), redactor.text(dump_job(public_job(plan.job, redactor))))
+    hides = shown != (spec, resolved)
+    return *shown, Private(values=redactor.values, job=spec, resolved=resolved) if hides else None
 
 
 def _mapping(values: Mapping[str, Scalar], redactor: Redactor) -> dict[str, Scalar]:

@@ -10,7 +10,6 @@ report``, ``summary``, ``compare`` and ``status`` read.
 from __future__ import annotations
 
 import gzip
-import hashlib
 import io
 import json
 import os
@@ -21,6 +20,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from profrun.analysis.trace.summary import summarize
+from profrun.collectors.normalize import sha256_of
 from profrun.contract.codec import to_json
 from profrun.contract.paths import LAUNCHES
 from profrun.contract.redact import Redactor
@@ -189,7 +189,7 @@ def _write(out: Path, top: str, files: Mapping[str, Path]) -> int:
             tarfile.open(fileobj=packed, mode="w", format=tarfile.PAX_FORMAT) as archive,
         ):
             for name, path in sorted(files.items()):
-                sums[name] = _sha256(path)
+                sums[name] = sha256_of(path)
                 with path.open("rb") as file:
                     archive.addfile(_entry(f"{top}/{name}", path.stat().st_size), file)
             manifest = {"format": 1, "profrun": VERSION, "run": top, "sha256": sums}
@@ -200,14 +200,6 @@ def _write(out: Path, top: str, files: Mapping[str, Path]) -> int:
     finally:
         made.unlink(missing_ok=True)
     return size
-
-
-def _sha256(path: Path) -> str:
-    found = hashlib.sha256()
-    with path.open("rb") as file:
-        while data := file.read(1 << 20):
-            found.update(data)
-    return found.hexdigest()
 
 
 def _entry(name: str, size: int) -> tarfile.TarInfo:

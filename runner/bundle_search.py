@@ -18,6 +18,7 @@ from typing import BinaryIO, cast
 from profrun.contract.redact import HIDDEN, Redactor, spellings
 from profrun.contract.secret_shapes import any_shape, find_shapes
 from profrun.errors import InputError
+from profrun.traces.engine_path import sql_path
 
 _CHUNK = 4 << 20
 _OVERLAP = 1 << 14
@@ -96,7 +97,7 @@ class Search:
         pattern = any_shape() + "".join(
             f"|{re.escape(form)}" for value in self.values for form in sorted(spellings(value))
         )
-        source = f"read_parquet('{str(path).replace(chr(39), chr(39) * 2)}')"
+        source = f"read_parquet({sql_path(path)})"
         try:
             with duckdb.connect() as con:
                 columns = con.execute(f"DESCRIBE SELECT * FROM {source}").fetchall()

@@ -108,18 +108,18 @@ def new_run(root: Path, spec: Spec, plan: Plan, *, backend: str) -> Run:
     Raises:
         UnavailableError: the runs folder cannot be written or the disk is full.
     """
-    from profrun.plans.public import private_run, public_texts, redactor_of
+    from profrun.plans.public import kept_texts, redactor_of
     from profrun.version import VERSION
 
     redactor = redactor_of(plan)
-    job_text, resolved_text = public_texts(spec.text, plan, redactor)
+    job_text, resolved_text, private = kept_texts(spec.text, plan, redactor)
     return create(
         root,
         plan.job.name,
         spec_text=job_text,
         resolved_text=resolved_text,
-        plan=plan_document(plan),
-        private=private_run(spec.text, plan, redactor),
+        plan=plan_document(plan, redactor),
+        private=private,
         backend=backend,
         cwd=spec.folder,
         version=VERSION,

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from profrun.contract.private import NAME as PRIVATE
-from profrun.contract.redact import HIDDEN
+from profrun.contract.redact import HIDDEN, Redactor
 from profrun.contract.secret_shapes import find_shapes
 from profrun.errors import InputError, UsageError
 from profrun.plans.model import Plan, Trial, read_plan_file
@@ -154,19 +154,23 @@ def plan_of(run: Run) -> Plan:
             why="this profrun plans its resolved.yaml differently from plan.json",
             fix="use the profrun version named in its events.jsonl, or submit it as a new run",
         )
-    again = read_plan_file(json.loads(json.dumps(plan_document(plan))))
     redactor = redactor_of(plan)
+    again = read_plan_file(json.loads(json.dumps(plan_document(plan, redactor))))
     for now, was in zip(again.trials, kept.trials, strict=True):
         _need_same(run, now, public_trial(was, redactor))  # an older profrun hid nothing in plan.json
     return plan
 
 
-def plan_document(plan: Plan) -> dict[str, Any]:
-    """What ``plan.json`` says of a plan, without its secrets."""
+def plan_document(plan: Plan, redactor: Redactor) -> dict[str, Any]:
+    """What ``plan.json`` says of a plan.
+
+    Args:
+        redactor: hides its secrets.
+    """
     from profrun.contract.codec import to_json
     from profrun.plans.make import plan_file
 
-    document: dict[str, Any] = to_json(plan_file(public_plan(plan, redactor_of(plan))))
+    document: dict[str, Any] = to_json(plan_file(public_plan(plan, redactor)))
     return document
 
 

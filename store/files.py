@@ -113,11 +113,14 @@ def make_dir(path: Path, *, fix: str = ELSEWHERE) -> None:
         path.mkdir(parents=True, exist_ok=True)
 
 
-def write_text(path: Path, text: str, *, durable: bool = True, fix: str = ELSEWHERE) -> None:
+def write_text(
+    path: Path, text: str, *, durable: bool = True, private: bool = False, fix: str = ELSEWHERE
+) -> None:
     """Replace ``path`` by ``text`` (UTF-8) in one step: readers see the old or the new content, never half.
 
     Args:
         durable: survive a loss of power. Off for what can be made again: it costs milliseconds a file.
+        private: only its owner may read and write it (mode 0600), from the first byte on.
         fix: what to do where the place may not be written to.
 
     Raises:
@@ -125,19 +128,19 @@ def write_text(path: Path, text: str, *, durable: bool = True, fix: str = ELSEWH
     """
     try:
         # Names in recordings of others may hold halves of characters, which no file can.
-        _replace(path, text.encode("utf-8", "replace"), durable=durable)
+        _replace(path, text.encode("utf-8", "replace"), durable=durable, private=private)
     except OSError as error:  # its own path is the temporary file's, which means nothing to anybody
         raise os_error(error, path, fix) from error
     if durable:
         _sync_dir(path.parent)
 
 
-def _replace(path: Path, data: bytes, *, durable: bool) -> None:
+def _replace(path: Path, data: bytes, *, durable: bool, private: bool) -> None:
     fd, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
     try:
         try:
             write_all(fd, data, durable=durable)
-            if sys.platform != "win32":  # there a file has the rights of its folder
+            if not private and sys.platform != "win32":  # there a file has the rights of its folder
                 os.fchmod(fd, 0o666 & ~_umask())
         finally:
             os.close(fd)
@@ -168,9 +171,9 @@ def read_text(path: Path, most: int) -> str:
         raise InputError(f"{path} cannot be read", why=error.strerror) from error
 
 
-def write_json(path: Path, value: Any, *, durable: bool = True) -> None:
+def write_json(path: Path, value: Any, *, durable: bool = True, private: bool = False) -> None:
     """``write_text`` of a JSON document, indented, keys in the order given."""
-    write_text(path, json.dumps(value, indent=1) + "\n", durable=durable)
+    write_text(path, json.dumps(value, indent=1) + "\n", durable=durable, private=private)
 
 
 def read_json(path: Path) -> dict[str, Any] | None:

@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 import contextlib
-import json
-import os
-import secrets
 from pathlib import Path
 
 from profrun.contract import json_text
 from profrun.contract.codec import DocumentError, from_json, to_json
 from profrun.contract.private import NAME, Private
-from profrun.contract.safe_files import open_file
 from profrun.errors import InputError
-from profrun.store.files import os_error, write_all
+from profrun.store.files import write_json
 
 
 def write_private(folder: Path, value: Private) -> None:
@@ -22,19 +18,7 @@ def write_private(folder: Path, value: Private) -> None:
     Raises:
         UnavailableError: the folder cannot be written or the disk is full.
     """
-    path = folder / NAME
-    made = folder / f".{NAME}.{secrets.token_hex(4)}"
-    try:
-        fd = open_file(made, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-        try:
-            write_all(fd, (json.dumps(to_json(value), indent=1) + "\n").encode())
-        finally:
-            os.close(fd)
-        made.replace(path)
-    except OSError as error:
-        with contextlib.suppress(OSError):
-            made.unlink()
-        raise os_error(error, path) from error
+    write_json(folder / NAME, to_json(value), private=True)
 
 
 def read_private(folder: Path) -> Private | None:

@@ -26,6 +26,7 @@ from profrun.collectors.normalize import normalize
 from profrun.collectors.torch import reader_cut
 from profrun.errors import ProfrunError
 from tests.conftest import shared_data
+from tests.fuzz.damage import cut, flip, insert, remove, repeat
 
 pytestmark = pytest.mark.thorough
 
@@ -55,7 +56,6 @@ VALUES = (
         b"\xff",
     ),
 )
-BYTES = b'{}[],:"\\ \n\t\x00\xff0a-.eE'
 
 
 @cache
@@ -63,33 +63,6 @@ def original(name: str) -> bytes:
     """The unpacked text of a real file."""
     data = shared_data(name).read_bytes()
     return gzip.decompress(data) if data[:2] == b"\x1f\x8b" else data
-
-
-def cut(data: bytes, rng: random.Random) -> bytes:
-    return data[: rng.randrange(len(data) + 1)]
-
-
-def flip(data: bytes, rng: random.Random) -> bytes:
-    changed = bytearray(data)
-    for _ in range(rng.choice((1, 3, 30))):
-        changed[rng.randrange(len(changed))] = rng.choice(BYTES) if rng.random() < 0.7 else rng.randrange(256)
-    return bytes(changed)
-
-
-def remove(data: bytes, rng: random.Random) -> bytes:
-    start = rng.randrange(len(data))
-    return data[:start] + data[start + rng.choice((1, 2, 40, 5000)) :]
-
-
-def repeat(data: bytes, rng: random.Random) -> bytes:
-    start = rng.randrange(len(data))
-    stop = start + rng.choice((1, 40, 5000))
-    return data[:stop] + data[start:]
-
-
-def insert(data: bytes, rng: random.Random) -> bytes:
-    start = rng.randrange(len(data))
-    return data[:start] + bytes(rng.choices(BYTES, k=rng.choice((1, 4, 300)))) + data[start:]
 
 
 def values(data: bytes, rng: random.Random) -> bytes:
