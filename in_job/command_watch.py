@@ -156,6 +156,8 @@ class Watch:
             if self._part_lost(outcome) and not self.requests:
                 self._request("profiler", outcome)
             return
+        if self.app is None and self.tool_start is not None and self.tool_start.failed:
+            return  # it will be started again, which a kill by this function would prevent
         below, now = self.owner.below(), time.monotonic()
         if (self.app is None and not self.life.alone(below)) or not self.life.hangs(below, now):
             return

@@ -36,6 +36,11 @@ class ToolStart:
         self._failed_at: float | None = None
         self._next_look = 0.0
 
+    @property
+    def failed(self) -> bool:
+        """Whether ``hangs`` has seen that the start failed: from then on it judges the profiler alone."""
+        return self._failed_at is not None
+
     def failure(self, log: str) -> str | None:
         """What the profiler printed of a start that failed; None: nothing, or the program was started.
 

@@ -41,4 +41,4 @@ def test_it_hangs_five_seconds_after_its_message(
         now = tenth / 10
         log = FAILED if printed_s is not None and now >= printed_s else ""
         seen = seen or watched.hangs(lambda log=log: log, now)  # type: ignore[misc]
-    assert seen == hangs
+    assert (seen, watched.failed) == (hangs, printed_s is not None)
