@@ -7,6 +7,7 @@ import csv
 import gzip
 import io
 import re
+import zlib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TextIO
@@ -100,7 +101,7 @@ def read(path: Path, writer: TraceWriter, rank: int, *, zipped: bool) -> list[La
                 why="ncu ran in a locale that writes them so, and thousands cannot be told from decimals",
                 fix="run ncu with LC_ALL=C, or give the .ncu-rep",
             ) from error
-        except (csv.Error, EOFError, OSError) as error:
+        except (csv.Error, EOFError, OSError, zlib.error) as error:
             raise InputError(f"{path} is damaged", why=str(error), fix="print the page again") from error
     writer.issue("foreign-lines", lines.foreign, "lines of the program or of ncu between the table's rows")
     for item in launches:

@@ -223,3 +223,17 @@ def test_ranks_follow_their_folders(tmp_path: Path) -> None:
         )
     trace = read(tmp_path, *reversed(files))
     assert sorted(trace.sql("SELECT rank FROM processes").rows) == [(0,), (1,)]
+
+
+def test_a_packed_page_that_is_damaged_in_the_middle_is_refused(tmp_path: Path) -> None:
+    """It ended in exit code 70: ``zlib.error`` is no OSError."""
+    row = '"{}","1","python","host","kernel","1","7","(1, 1, 1)","(32, 1, 1)","0","9.0","s","n","ns","5"\n'
+    text = (
+        '"ID","Process ID","Process Name","Host Name","Kernel Name","Context","Stream","Block Size",'
+        '"Grid Size","Device","CC","Section Name","Metric Name","Metric Unit","Metric Value"\n'
+    ) + "".join(row.format(number) for number in range(20_000))
+    packed = bytearray(gzip.compress(text.encode(), mtime=0))
+    packed[len(packed) // 2 : len(packed) // 2 + 200] = b"\xff" * 200
+    (tmp_path / "page.csv").write_bytes(packed)
+    with pytest.raises(InputError, match=r"page\.csv is damaged"):
+        normalize([tmp_path / "page.csv"], tmp_path / "trace")
