@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import gzip
 import json
+import zlib
 from pathlib import Path
 
 import pytest
@@ -232,8 +233,8 @@ def test_a_packed_page_that_is_damaged_in_the_middle_is_refused(tmp_path: Path) 
         '"ID","Process ID","Process Name","Host Name","Kernel Name","Context","Stream","Block Size",'
         '"Grid Size","Device","CC","Section Name","Metric Name","Metric Unit","Metric Value"\n'
     ) + "".join(row.format(number) for number in range(20_000))
-    packed = bytearray(gzip.compress(text.encode(), mtime=0))
-    packed[len(packed) // 2 : len(packed) // 2 + 200] = b"\xff" * 200
-    (tmp_path / "page.csv").write_bytes(packed)
+    whole = zlib.compressobj(wbits=31)  # gzip
+    packed = whole.compress(text.encode()) + whole.flush(zlib.Z_SYNC_FLUSH)
+    (tmp_path / "page.csv").write_bytes(packed + b"\x07" * 100)  # a block of a kind that there is not
     with pytest.raises(InputError, match=r"page\.csv is damaged"):
         normalize([tmp_path / "page.csv"], tmp_path / "trace")
