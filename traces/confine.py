@@ -42,13 +42,16 @@ def confine(connection: duckdb.DuckDBPyConnection, files: Iterable[Path]) -> Pat
         "allowed_paths": f"[{allowed}]",
         "temp_directory": sql_path(spill) if spill else "''",
         "memory_limit": f"'{min(MEMORY, _limit(connection))}B'",
-        "enable_progress_bar": "false",  # it would be printed into the answer
         "autoinstall_known_extensions": "false",
         "autoload_known_extensions": "false",
         "allow_community_extensions": "false",
         "enable_external_access": "false",
         "lock_configuration": "true",
     }
+    if _current(connection, "enable_progress_bar"):
+        # It would be printed into the answer. In a notebook without ipywidgets it is off, and the engine
+        # refuses every statement about it.
+        settings = {"enable_progress_bar": "false", **settings}
     if spill:
         settings = {"max_temp_directory_size": f"'{SPILL}'", **settings}
     connection.execute("; ".join(f"SET {name} = {value}" for name, value in settings.items()))
@@ -62,10 +65,14 @@ def _spill_folder() -> Path | None:
         return None
 
 
+def _current(connection: duckdb.DuckDBPyConnection, name: str) -> object:
+    """The value that one of the engine's settings has."""
+    return connection.execute("SELECT current_setting(?)", [name]).fetchall()[0][0]
+
+
 def _limit(connection: duckdb.DuckDBPyConnection) -> int:
     """The limit on memory that the engine would use, bytes: it knows of the limits of containers."""
-    rows = connection.execute("SELECT current_setting('memory_limit')").fetchall()
-    found = _SIZE.match(str(rows[0][0]))
+    found = _SIZE.match(str(_current(connection, "memory_limit")))
     if found is None:
         return MEMORY
     if found["bytes"]:

@@ -50,4 +50,4 @@ def test_modules_beside_the_script_and_secrets_stay_the_users(
     holders = {path for path in run.rglob("*") if path.is_file() and secret.encode() in path.read_bytes()}
     assert {path.parent.parent.name for path in holders} == {"raw"}
     (told,) = [row["fix"] for row in trial["warnings"] if row["code"] == "secrets-in-files"]
-    assert "keep them to yourself" in told
+    assert "profrun bundle" in told
