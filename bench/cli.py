@@ -16,9 +16,10 @@ import statistics
 import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
+
+from measured import cost
 
 ROOT = Path(__file__).resolve().parent.parent
 PROFRUN = str(Path(sys.executable).with_name("profrun"))
@@ -55,17 +56,8 @@ print(json.dumps([time.perf_counter() - wall, time.process_time() - cpu]))
 
 def process(argv: Sequence[str]) -> tuple[float, float, float]:
     """Wall seconds, CPU seconds and peak MB of one command."""
-    began = time.perf_counter()
-    child = subprocess.Popen(argv, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, cwd=ROOT)
-    assert child.stderr is not None
-    said = child.stderr.read()
-    _, status, usage = os.wait4(child.pid, 0)
-    wall = time.perf_counter() - began
-    child.stderr.close()
-    child.returncode = os.waitstatus_to_exitcode(status)
-    if child.returncode:
-        raise SystemExit(f"{' '.join(argv)}: {said.decode(errors='replace')[-2000:]}")
-    return wall, usage.ru_utime + usage.ru_stime, usage.ru_maxrss * 1024 / 1e6
+    took = cost(argv, cwd=ROOT)
+    return took.wall_s, took.cpu_s, took.peak_mb
 
 
 def inside(argv: Sequence[str]) -> tuple[float, float]:

@@ -28,10 +28,11 @@ import statistics
 import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+
+from measured import cost
 
 HERE = Path(__file__).resolve().parent
 DATA = Path(os.environ.get("PROFRUN_SHARED", HERE.parent.parent / "shared")) / "data"
@@ -104,16 +105,8 @@ class Measured:
 
 def spawn(argv: Sequence[str]) -> tuple[float, float, float]:
     """Run to its end; wall seconds, CPU seconds, peak MB. Stops the bench when the process fails."""
-    with tempfile.TemporaryFile() as log:
-        began = time.perf_counter()
-        process = subprocess.Popen(argv, stdout=log, stderr=subprocess.STDOUT)
-        _, status, usage = os.wait4(process.pid, 0)
-        wall = time.perf_counter() - began
-        process.returncode = os.waitstatus_to_exitcode(status)
-        if process.returncode:
-            log.seek(0)
-            raise SystemExit(f"{' '.join(argv)}\n{log.read().decode(errors='replace')[-2000:]}")
-    return wall, usage.ru_utime + usage.ru_stime, usage.ru_maxrss * 1024 / 1e6
+    took = cost(argv)
+    return took.wall_s, took.cpu_s, took.peak_mb
 
 
 def peer_python(cache: Path, name: str) -> str:
