@@ -68,6 +68,13 @@ def _report_os(error: OSError) -> int:
     if error.errno == errno.EIO and error.filename is None:  # the terminal was closed: nobody can read it
         _silence_stdout()
         return UNAVAILABLE
+    if error.errno == errno.EFBIG:
+        _silence_stdout()
+        where = error.filename or "a file"
+        complain(
+            f"{where} would be larger than this process may write; raise the limit: `ulimit -f unlimited`"
+        )
+        return UNAVAILABLE
     if error.errno not in DISK_FULL_ERRORS:
         return _no_descriptor() or report_bug(error)
     _silence_stdout()  # the rest would fail again at exit

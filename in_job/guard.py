@@ -15,6 +15,7 @@ import sys
 from typing import TYPE_CHECKING
 
 from . import leftovers
+from .words import complain
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -116,4 +117,4 @@ def _watch(pipe: int, folder: Path, rank: int, grace: float) -> None:
     ended = leftovers.end_all(leftovers.of_rank(folder, rank), grace, {int(word) for word in told})
     if ended:
         who = f"the wrapper of rank {rank} was killed"
-        print(f"profrun: {who}: {leftovers.ended_text(ended)}", file=sys.stderr, flush=True)
+        complain(f"{who}: {leftovers.ended_text(ended)}")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 import time
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -42,6 +41,7 @@ from .scratch import NOT_COPIED, Scratch
 from .second_run import FirstRun, clear, second_run
 from .supervise import Supervisor
 from .withheld import close_files, shown_environment
+from .words import complain
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -85,7 +85,7 @@ class Trial:
             self.ranks.prepare()
             self.paths.hook.mkdir(exist_ok=True)
         except OSError as error:
-            print(f"profrun: the trial folder {folder} cannot be written: {error}", file=sys.stderr)
+            complain(f"the trial folder {folder} cannot be written: {error}")
             return 73
         with guarded(folder, self.ranks.own.rank, self.command.grace_s) as guard:
             return self._supervised(guard)
@@ -107,7 +107,7 @@ class Trial:
             try:
                 self.signs.begin()
             except OSError as error:
-                print(f"profrun: {self.paths.hook} cannot be written: {error}", file=sys.stderr)
+                complain(f"{self.paths.hook} cannot be written: {error}")
                 return 73
             try:
                 verdict, result = self._run(supervisor)
@@ -345,7 +345,7 @@ class Trial:
                 lambda waiting: self._phase("ranks", waiting=waiting),
             )
         except OSError as error:
-            print(f"profrun: exit.json cannot be written: {error}: {document}", file=sys.stderr)
+            complain(f"exit.json cannot be written: {error}: {document}")
             return 74
         self.paths.phase.unlink(missing_ok=True)
         return verdict.wrapper_code

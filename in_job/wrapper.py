@@ -6,7 +6,6 @@ import argparse
 import errno
 import json
 import os
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,6 +16,7 @@ from . import preflight
 from .files import read_json
 from .private_values import private_of
 from .trial import Trial
+from .words import complain
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -55,17 +55,14 @@ def main(argv: Sequence[str]) -> int:
     try:
         command = whole_command(read_json(folder / "command.json"), private_of(folder))
     except DocumentError as error:
-        print(f"profrun: {folder / 'command.json'} cannot be read: {error}", file=sys.stderr)
+        complain(f"{folder / 'command.json'} cannot be read: {error}")
         return 65
     try:
         return Trial(folder, command, Path(__file__).resolve().parents[2]).run()
     except (OSError, MemoryError) as error:
         if isinstance(error, OSError) and error.errno not in _WANTS:
             raise
-        print(
-            f"profrun: the wrapper cannot go on: {_one_line(error)}; raise the limit (`ulimit -a`)",
-            file=sys.stderr,
-        )
+        complain(f"the wrapper cannot go on: {_one_line(error)}; raise the limit (`ulimit -a`)")
         return 71
 
 

@@ -139,7 +139,6 @@ def timeline_slices(trace: Trace, *, most: int | None = None) -> Timeline | None
     names, name = _renumbered(source.name[ids], source.names)
     code, texts = details(trace)
     detail_texts, detail = _renumbered(code[ids], texts)
-    dropped = np.setdiff1d(used, ids) if len(ids) < len(used) else ids[:0]
     return Timeline(
         start_ns=low,
         span_ns=max(high - low, 1),
@@ -160,7 +159,7 @@ def timeline_slices(trace: Trace, *, most: int | None = None) -> Timeline | None
         window=_window(trace, low, max(high - low, 1)),
         denominator=denominator(trace),
         total=len(used),
-        python=int((source.kind[dropped] == KIND["python"]).sum()),
+        python=int(np.count_nonzero((source.kind == KIND["python"]) & (at[:-1] < 0))),
     )
 
 

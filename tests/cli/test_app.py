@@ -175,6 +175,19 @@ def test_a_full_disk_under_stdout_is_one_line_and_no_bug(args: str) -> None:
     )
 
 
+def test_a_limit_on_the_size_of_files_is_one_line_and_no_bug(tmp_path: Path) -> None:
+    done = subprocess.run(
+        ["sh", "-c", f"ulimit -f 0; {sys.executable} -m profrun.cli job schema > schema.json"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 69
+    assert done.stderr.startswith("profrun: a file would be larger than this process may write; raise")
+    assert done.stderr.count("\n") == 1
+
+
 def test_a_closed_pipe_is_no_error() -> None:
     done = subprocess.run(
         f"{sys.executable} -m profrun.cli job schema | head -1",

@@ -8,7 +8,7 @@ import shutil
 import signal
 import subprocess
 import time
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -18,7 +18,7 @@ from tests.real.faults.desk import Answer, Desk, until
 from tests.real.faults.engines import Engines
 from tests.real.faults.inject import DISK, Injector, environ_of
 from tests.real.faults.moments import reached
-from tests.real.faults.plan import SHAPES, Blow, Fault
+from tests.real.faults.plan import SHAPES, Act, Blow, Fault
 from tests.real.faults.processes import alive
 from tests.real.faults.tools import Tools
 
@@ -141,22 +141,24 @@ def _disturb(
         if not number and not struck:
             return False
     if fault.asks and desk.run is not None:
-        full = any(blow.act == "disk-full" for blow in fault.blows)
-        seen.broken += _asked(desk, desk.run, full)
+        seen.broken += _asked(desk, desk.run, {blow.act for blow in fault.blows})
     return True
 
 
-def _asked(desk: Desk, run: Path, full: bool) -> list[str]:
+def _asked(desk: Desk, run: Path, acts: Collection[Act]) -> list[str]:
     """``status``, ``report`` and ``logs`` have an answer at any moment.
 
     A run that was killed while its folder was made has no plan: only its status can be told. A trial that has
-    not started has no log (exit code 64), and a report cannot be written to a full disk (69).
+    not started has no log (exit code 64), and a report cannot be written to a full disk (69). A folder that
+    is removed meanwhile is not there (64), or not there any more (69).
     """
+    if "rm" in acts:
+        return oracle.answered([desk.ask("report", str(run))], (0, 64, 65, 69))
     if b'"event":"created"' not in (run / "events.jsonl").read_bytes():
         return oracle.answered([desk.ask("status", "--json", str(run))], (0, 65))
     broken = oracle.answered([desk.ask("status", "--json", str(run))])
     if (run / "plan.json").exists():
-        broken += oracle.answered([desk.ask("report", str(run))], (0, 69) if full else (0,))
+        broken += oracle.answered([desk.ask("report", str(run))], (0, 69) if "disk-full" in acts else (0,))
         broken += oracle.answered([desk.ask("logs", str(run))], (0, 64))
     return broken
 
