@@ -12,6 +12,8 @@ FORMAT = 1
 StepClock = Literal["cuda_event", "hip_event", "wall"]
 """What a step's duration was measured with: two events on the GPU, or the host's clock."""
 
+GpuVendor = Literal["nvidia", "amd"]
+"""Who made a GPU."""
 
 StepSign = Literal["none", "explicit", "optimizer", "module", "compiled", "jit", "graph", "loader", "run"]
 """How the steps of a process were found.
@@ -66,7 +68,7 @@ class StepsDevice:
         host_ordinal: number on the host, where the environment selects GPUs by their numbers; else None.
     """
 
-    vendor: str
+    vendor: GpuVendor
     ordinal: int
     name: str
     arch: str | None = None

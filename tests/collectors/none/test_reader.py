@@ -73,6 +73,7 @@ def test_two_ranks_on_one_axis_and_no_overlap_behind_a_host_that_runs_ahead(tmp_
     [
         ({"format": 2}, "steps format 2"),
         ({"clock": "sundial"}, "clock is 'sundial'"),
+        ({"device": {"vendor": "nvia", "ordinal": 0, "name": "x"}}, "vendor is 'nvia'"),
     ],
 )
 def test_what_is_refused(tmp_path: Path, change: dict[str, Any], message: str) -> None:
