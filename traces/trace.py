@@ -105,11 +105,13 @@ class Trace:
                 read.append(file)
             except duckdb.Error as error:
                 self.close()
-                why = str(error).splitlines()[0]
-                raise InputError(
-                    f"{file} cannot be read", why=why, fix="normalize the source again"
-                ) from error
-        self._refuse_unless_sound(column_problems(self.tables))
+                raise _unreadable(file, error) from error
+        try:
+            found = column_problems(self.tables)
+        except duckdb.Error as error:  # names of columns that are no text
+            self.close()
+            raise _unreadable(self.path, error) from error
+        self._refuse_unless_sound(found)
         self._spill = confine(self.tables, [*read, *answers])
 
     def _refuse_unless_sound(self, found: Sequence[str]) -> None:
@@ -269,6 +271,13 @@ class Trace:
         except (InputError, duckdb.Error) as found:
             why = str(found).splitlines()[0]
             raise InputError(f"{self.path} is damaged", why=why, fix="normalize the source again") from error
+
+
+def _unreadable(path: Path, error: duckdb.Error) -> InputError:
+    """The error about a table or a trace that the engine cannot read."""
+    return InputError(
+        f"{path} cannot be read", why=str(error).splitlines()[0], fix="normalize the source again"
+    )
 
 
 @contextlib.contextmanager

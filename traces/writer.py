@@ -41,6 +41,11 @@ _MOST_RUNS = 64
 _REFUSED = (duckdb.ConversionException, duckdb.OutOfRangeException, duckdb.InvalidInputException)
 """What the engine raises for a value that a column cannot hold."""
 
+MEMORY = 300_000_000
+"""Bytes that the engine holds while a trace of up to ``ROWS_IN_MEMORY`` rows is made; what exceeds them goes to
+files. The tables that joins make of more rows cannot go there: each further row gets ``ROW_BYTES``."""
+ROWS_IN_MEMORY = 4_000_000
+ROW_BYTES = 120
 MOST_OF_EXAMPLE = 300
 """Characters of an example in the issues table."""
 
@@ -75,7 +80,7 @@ class TraceWriter:
         meta: what goes into meta.json; the reader sets source, collector, vendor, ...
     """
 
-    def __init__(self, out: Path, *, memory_limit: str = "300MB", threads: int | None = None) -> None:
+    def __init__(self, out: Path, *, memory_limit: str = f"{MEMORY}B", threads: int | None = None) -> None:
         self.out = Path(out)
         if self.out.exists() and any(self.out.iterdir() if self.out.is_dir() else [self.out]):
             raise InputError(f"{self.out} exists already", fix="name another --out or remove it")
@@ -113,6 +118,12 @@ class TraceWriter:
             "extra": {},
         }
 
+    def room_for(self, rows: int) -> None:
+        """Let the engine hold more for a large recording: a reader says how many events it has staged."""
+        if rows > ROWS_IN_MEMORY:
+            held = MEMORY + ROW_BYTES * (rows - ROWS_IN_MEMORY)
+            self.con.execute(f"SET memory_limit = '{held}B'")
+
     def __enter__(self) -> TraceWriter:
         return self
 
@@ -133,7 +144,9 @@ class TraceWriter:
             ) from error
         if isinstance(error, duckdb.OutOfMemoryException):
             raise UnavailableError(
-                f"not enough memory to write {self.out}", why=str(error), fix="free memory and try again"
+                f"not enough memory to write {self.out}",
+                why=str(error).splitlines()[0],
+                fix="free memory and try again, or give fewer files at once",
             ) from error
 
     def insert(self, table: str, columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:

@@ -75,6 +75,8 @@ class KinetoReader:
         files = _stage(writer, sources, sizes, progress)
         recording = _Recording(writer, [file.keys for file in files], [beside(item.path) for item in sources])
         recording.place()
+        staged = con.execute("SELECT count(*) FROM k_core").fetchone()
+        writer.room_for(staged[0] if staged else 0)
         reader_issues.events(writer)
         crossing = reader_tables.slices(con, recording.tracks.host_tracks)
         held = con.execute("SELECT count(*) FROM k_slice").fetchone()

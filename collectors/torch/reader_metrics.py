@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
+from decimal import Decimal, InvalidOperation
 from typing import Any
 
 from profrun.collectors.reading import Source
@@ -59,6 +60,8 @@ def _values(source: Source) -> Iterator[tuple[str, str, str, float]]:
 def _of_event(event: dict[str, Any]) -> Iterator[tuple[str, str, str, float]]:
     for name, value in event.get("args", {}).items():
         try:
-            yield str(event["ts"]), str(event["name"]), str(name), float(value)
-        except (TypeError, ValueError, KeyError):
+            at = Decimal(str(event["ts"]))
+            if at.is_finite():
+                yield str(at), str(event["name"]), str(name), float(value)
+        except (TypeError, ValueError, KeyError, InvalidOperation):
             continue

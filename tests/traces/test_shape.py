@@ -68,3 +68,10 @@ def test_rows_that_point_nowhere_are_told_when_something_fails_by_them(folder: P
     (folder / "new").replace(file)
     with pytest.raises(InputError, match=r"is damaged: .*track that is not in tracks"), Trace(folder):
         raise IndexError("index 99 is out of bounds")
+
+
+def test_a_column_whose_name_is_no_text_is_refused(folder: Path) -> None:
+    file = folder / "slices.parquet"
+    file.write_bytes(file.read_bytes().replace(b"ts_ns", b"ts\xff\xfes"))
+    with pytest.raises(InputError, match="cannot be read"):
+        Trace(folder)

@@ -196,3 +196,13 @@ def test_an_example_of_an_issue_is_short(tmp_path: Path) -> None:
         writer.issue("code", 1, "message", "x" * 100_000)
         (length,) = writer.con.execute("SELECT length(example) FROM issues").fetchone() or (0,)
     assert length == 300
+
+
+def test_a_large_recording_gets_memory_by_its_rows(tmp_path: Path) -> None:
+    with TraceWriter(tmp_path / "t") as writer:
+        limit = "SELECT current_setting('memory_limit')"
+        few = writer.con.execute(limit).fetchone()
+        writer.room_for(4_000_000)
+        assert writer.con.execute(limit).fetchone() == few == ("286.1 MiB",)
+        writer.room_for(10_000_000)
+        assert writer.con.execute(limit).fetchone() == ("972.7 MiB",)  # 300 MB and 120 B for 6 million rows

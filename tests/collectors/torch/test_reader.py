@@ -340,6 +340,15 @@ def test_counters_of_profiled_ranges_become_metrics(tmp_path: Path) -> None:
     assert trace.meta["replayed"] is True
 
 
+@pytest.mark.parametrize("ts", ["", "soon", "NaN"])
+def test_counters_of_a_range_without_a_time_are_left_out_with_it(tmp_path: Path, ts: str) -> None:
+    ranges = [gpu("cuda_profiler_range", "gemm", 10.5, 20, number, **{"inst.sum": 7}) for number in (0, 1)]
+    ranges[0]["ts"] = ts
+    trace = trace_of(tmp_path, [op("aten::mm", 0, 50, 1), *ranges])
+    assert trace.sql("SELECT name, value FROM metrics").rows[0] == ("inst.sum", 7.0)
+    assert issues(trace)["no_timestamp"] == 1
+
+
 def test_ids_beyond_int64_are_missing_and_counted(tmp_path: Path) -> None:
     trace = trace_of(tmp_path, [api("cudaLaunchKernel", 1, 2, 2**64 - 1), kernel("k", 4, 2, 2**64 - 1)])
     assert trace.sql("SELECT kind, correlation FROM slices ORDER BY ALL").rows == [
