@@ -17,6 +17,9 @@ from typing import IO, Any, Protocol
 
 from profrun.errors import InputError
 
+DAMAGED = (EOFError, OSError, ValueError, zlib.error)
+"""What Python raises while a file is read that is packed or plain, and is cut or damaged. Every reader takes
+these for an input error, and adds what its own format raises."""
 BLOCK = 1 << 20
 XZ_MEMORY = 512 << 20
 """A stream of xz says how much memory its decoder needs; one that needs more is refused."""
@@ -123,7 +126,7 @@ def _errors(library: ModuleType) -> tuple[type[Exception], ...]:
     found = [getattr(library, name) for name in names if hasattr(library, name)]
     if library.__name__ == "isal.igzip":
         found.append(importlib.import_module("isal.isal_zlib").error)
-    return (EOFError, OSError, ValueError, MemoryError, zlib.error, *found)
+    return (*DAMAGED, MemoryError, *found)
 
 
 def _by_file(open_file: Callable[[ModuleType, IO[bytes]], Any]) -> Callable[..., Iterator[bytes]]:

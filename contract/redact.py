@@ -28,6 +28,10 @@ _AFTER = re.compile(
     r"(?P<value>\\?\"[^\"\n]*\"|'[^'\n]*'|\[[^\]\n]*\]|\{[A-Za-z_]\w*\}|[^\s\"',;}\])]+)"
 )
 _PLACEHOLDER = re.compile(r"\{[A-Za-z_]\w*\}")
+_FLOW = re.compile(r"[\[{]+[\w.-]+:")
+"""How a mapping of YAML begins: ``passphrase_1: {token: X}``. Its own keys tell what is secret in it."""
+_DOCUMENT_KEYS = frozenset({"key", "keys"})
+"""``key: nvidia.com/gpu`` of a manifest is no secret; ``key=X`` and ``--key X`` are."""
 _OPTION = re.compile(r"--?[A-Za-z][\w.-]*")
 _BLANK = frozenset({"", "|", ">", "|-", ">-", "{", "[", "null", "~", "none", "None", "true", "false"})
 
@@ -189,6 +193,8 @@ def _is_pair(name: str, sep: str, value: str) -> bool:
         return False
     if value.startswith("-") and option and sep.isspace():
         return False  # the option has no value
+    if ":" in sep and not option and (_FLOW.fullmatch(value) or name.lower() in _DOCUMENT_KEYS):
+        return False
     if not option and "=" not in sep and not sure_name(name) and len(value) < SHORTEST:
         return False  # "unexpected token: ')'"
     return sure_name(name) or not _number(value)

@@ -167,7 +167,8 @@ class Watch:
             outcome.strays += [" ".join(process.argv)[:120] for process in left]
             proctree.send(left, signal.SIGTERM)
             return
-        self._kill(outcome, f"it did nothing for {self.life.patience:g} s after the program had ended")
+        when = "and no program was seen" if self.app is None else "after the program had ended"
+        self._kill(outcome, f"it did nothing for {self.life.patience:g} s {when}")
 
     def _part_lost(self, outcome: Outcome) -> bool:
         """Whether a part of the profiler is gone while the program runs."""

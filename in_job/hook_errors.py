@@ -35,8 +35,8 @@ def loaded_mark(orders: str) -> str:
 def report(error: BaseException) -> None:
     """Add an error to ``hook/error.rank<k>.<pid>.txt``, k of the wrapper. Never raises.
 
-    Where no file can be opened (the program may have no descriptor left), a folder is made instead, whose
-    name says which error it was.
+    Secrets of the trial are hidden in it. Where no file can be opened (the program may have no descriptor
+    left), a folder is made instead, whose name says which error it was.
     """
     try:
         folder, orders = os.path.split(os.environ[ENV])
@@ -46,7 +46,9 @@ def report(error: BaseException) -> None:
     try:
         import traceback
 
-        text = "".join(traceback.format_exception(type(error), error, error.__traceback__))
+        text = _without_secrets(
+            "".join(traceback.format_exception(type(error), error, error.__traceback__)), folder
+        )
         with open(path + _FILE, "a", encoding="utf-8") as file:
             file.write(text)
     except (OSError, ImportError):
@@ -55,6 +57,15 @@ def report(error: BaseException) -> None:
             os.mkdir(f"{path}.{type(error).__name__} {said}".rstrip())
         except OSError:
             pass
+
+
+def _without_secrets(text: str, folder: str) -> str:
+    """A text without the secrets of the trial: the words of an error may hold arguments of the program."""
+    from pathlib import Path
+
+    from .private_values import private_of, redactor
+
+    return redactor(private_of(Path(folder).parent), os.environ).text(text)
 
 
 def read(folder: Path, rank: int) -> list[tuple[str, str]]:

@@ -5,11 +5,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from ..contract import json_text
 from ..contract.codec import DocumentError, from_json
 from ..contract.private import NAME, Private
 from ..contract.redact import HIDDEN, Redactor, secrets_of_arguments
 from ..contract.secret_names import secret_name
-from .files import read_json
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 def private_of(folder: Path) -> Private:
     """``private.json`` in a trial's folder; an empty one where there is none."""
     try:
-        return from_json(Private, read_json(folder / NAME) or {})
-    except DocumentError:
+        return from_json(Private, json_text.read(folder / NAME))
+    except (OSError, ValueError, DocumentError):
         return Private()
 
 

@@ -6,6 +6,7 @@ other functions hide them. Where a job has no secret they change nothing.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import cast
@@ -27,8 +28,9 @@ def redactor_of(plan: Plan) -> Redactor:
 
 def secrets_of(plan: Plan) -> tuple[str, ...]:
     """The values in a plan that are secrets: of variants and variables by their names, of the command by its
-    options, and what has the form of a secret. Sorted, each once, without what is empty or hidden already."""
-    found: set[str] = set()
+    options, what has the form of a secret, and both in the ``cluster`` block (``setup``, ``pod_patch``).
+    Sorted, each once, without what is empty or hidden already."""
+    found = set(_of_document(to_json(plan.job.cluster)))
     for values in plan.job.variants.values():
         found.update(_of_mapping(values))
     for trial in plan.trials:
@@ -54,6 +56,28 @@ def _of_mapping(values: Mapping[str, Scalar]) -> Iterator[str]:
             yield text
         elif isinstance(value, str):
             yield from secrets_of_text(text)
+
+
+def _of_document(value: object) -> Iterator[str]:
+    """The secrets of settings that are handed to a cluster: texts are shell lines, and a mapping of ``name``
+    and ``value`` is a variable of a manifest. ``key`` is a word of manifests and tells nothing."""
+    if isinstance(value, str):
+        yield from secrets_of_text(value)
+    elif isinstance(value, (list, tuple)):
+        for item in value:
+            yield from _of_document(item)
+    elif isinstance(value, dict):
+        texts = {str(name): item for name, item in value.items() if isinstance(item, str) and name != "key"}
+        if {"name", "value"} <= texts.keys():
+            texts[texts["name"]] = texts["value"]
+        yield from _of_mapping(texts)
+        for item in value.values():
+            yield from _of_document(item)
+
+
+def shown_text(plan: Plan, text: str) -> str:
+    """What is kept of a text that is handed to a cluster: the same without the secrets of the plan."""
+    return redactor_of(plan).text(text)
 
 
 def public_job(job: Job, redactor: Redactor) -> Job:
@@ -98,8 +122,9 @@ def _mapping(values: Mapping[str, Scalar], redactor: Redactor) -> dict[str, Scal
 
 def hidden_in(plan: Plan) -> bool:
     """Whether a plan was made of a spec whose secrets are hidden, so that it cannot be run."""
-    return any(
-        HIDDEN in text
+    trials = (
+        text
         for trial in plan.trials
         for text in (*trial.argv, *trial.env.values(), *map(text_of, trial.values.values()))
     )
+    return any(HIDDEN in text for text in (*trials, json.dumps(to_json(plan.job.cluster))))

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import gzip
 import re
-import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import BinaryIO, cast
 
+from profrun.collectors.unpack import DAMAGED
 from profrun.contract.redact import HIDDEN, Redactor, spellings
 from profrun.contract.secret_shapes import any_shape, find_shapes
 from profrun.errors import InputError
@@ -69,7 +69,7 @@ class Search:
             else:
                 with path.open("rb") as plain:
                     yield from self._stream(plain, name)
-        except (OSError, EOFError, zlib.error) as error:
+        except DAMAGED as error:
             raise InputError(f"{name} cannot be searched for secrets", why=str(error)[:200]) from error
 
     def text(self, text: str) -> Iterator[tuple[int, str]]:

@@ -53,6 +53,7 @@ from profrun.contract.exit import Exit
 from profrun.contract.states import Status
 from profrun.errors import ProfrunError
 from profrun.plans.model import Plan, Trial
+from profrun.plans.public import shown_text
 from profrun.store.documents import read_exit, request_cancel, status_of, unsettled
 from profrun.store.events import Handle
 from profrun.store.files import explained, make_dir
@@ -185,7 +186,7 @@ class KubernetesBackend:
                     number,
                     known,
                     [trial.id for trial in group.trials],
-                    to_yaml(objects, plan.job.secrets),
+                    shown_text(plan, to_yaml(objects, plan.job.secrets)),
                 )
                 _make(api, objects, secret)
                 for index, trial in enumerate(group.trials):

@@ -23,7 +23,7 @@ def jobs_folder(run: Run) -> Path:
 
 
 def keep(run: Run, number: int, handle: PodHandle, trials: Sequence[str], text: str) -> None:
-    """Which trials a Job has, and its manifest."""
+    """Which trials a Job has, and its manifest, without secrets."""
     write_json(jobs_folder(run) / f"job{number}.json", {"trials": list(trials), **to_json(handle)})
     write_text(jobs_folder(run) / f"job{number}.yaml", text)
 

@@ -31,6 +31,7 @@ from profrun.contract.command import Command, ImageUsed
 from profrun.contract.states import TERMINAL, Status
 from profrun.errors import InputError, ProfrunError, UnavailableError, UsageError
 from profrun.plans.model import Plan, Trial
+from profrun.plans.public import shown_text
 from profrun.store.documents import interrupted, read_exit, request_cancel, status_of
 from profrun.store.events import Handle
 from profrun.store.files import last_line, make_dir, read_json, write_json, write_text
@@ -169,15 +170,19 @@ class SlurmBackend:
         trials = [trial.id for trial in group.trials]
         if group.shared:
             write_text(folder / f"{name}.turns", "".join(f"{trial}\n" for trial in trials))
-        write_text(script, _script(prepared, group, run, number))
+        text = _script(prepared, group, run, number)
+        shown = shown_text(prepared.plan, text)
+        write_text(script, shown)
+        whole = text if text != shown else None  # it has secrets: only Slurm is given them
         # Written before it is queued: if profrun is killed after that, the tasks are found by the job's name.
         known = {"trials": trials, "job": inside.job if inside else None, "inside": inside is not None}
         write_json(folder / f"{name}.json", known)
         if inside is not None:
             job = inside.job
-            begin(script, {**os.environ, **secret})
+            begin(script, {**os.environ, **secret}, whole)
         else:
-            said = self.slurm.run(["sbatch", "--parsable", str(script)], env=secret)
+            words = ["sbatch", "--parsable", *([str(script)] if whole is None else [])]
+            said = self.slurm.run(words, text=whole, env=secret)
             job = said.strip().splitlines()[-1].split(";")[0]
             write_json(folder / f"{name}.json", {**known, "job": job})
         shared = name if group.shared else None

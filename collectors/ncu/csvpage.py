@@ -7,13 +7,13 @@ import csv
 import gzip
 import io
 import re
-import zlib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TextIO
 
 from profrun.collectors.ncu.launches import Launch, triple
 from profrun.collectors.ncu.units import DecimalComma, normal, number
+from profrun.collectors.unpack import DAMAGED
 from profrun.errors import InputError
 from profrun.traces.writer import TraceWriter
 
@@ -101,7 +101,7 @@ def read(path: Path, writer: TraceWriter, rank: int, *, zipped: bool) -> list[La
                 why="ncu ran in a locale that writes them so, and thousands cannot be told from decimals",
                 fix="run ncu with LC_ALL=C, or give the .ncu-rep",
             ) from error
-        except (csv.Error, EOFError, OSError, zlib.error) as error:
+        except (*DAMAGED, csv.Error) as error:
             raise InputError(f"{path} is damaged", why=str(error), fix="print the page again") from error
     writer.issue("foreign-lines", lines.foreign, "lines of the program or of ncu between the table's rows")
     for item in launches:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import zlib
 from collections.abc import Sequence
 from dataclasses import astuple, fields
 
 from profrun.collectors import step_times
 from profrun.collectors.json_stream import open_bytes
 from profrun.collectors.reading import Progress, Source
+from profrun.collectors.unpack import DAMAGED
 from profrun.contract import json_text
 from profrun.contract.codec import from_json
 from profrun.contract.step_names import OWN_STEP
@@ -77,7 +77,7 @@ def _load(source: Source) -> StepsFile:
                 fix="read it with the profrun that made it",
             )
         return from_json(StepsFile, value)
-    except (OSError, EOFError, ValueError, zlib.error) as error:
+    except DAMAGED as error:
         raise InputError(
             f"{path} is no whole steps.json", why=str(error), fix="run the trial again"
         ) from error

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import zlib
 from collections.abc import Sequence
 
 from profrun.collectors.json_stream import JsonStream, Malformed, open_bytes
@@ -11,6 +10,7 @@ from profrun.collectors.proton import chrome, tree
 from profrun.collectors.proton.facts import Device, facts, vendor_by_names
 from profrun.collectors.proton.recording import Recording
 from profrun.collectors.reading import Progress, Source
+from profrun.collectors.unpack import DAMAGED
 from profrun.errors import InputError
 from profrun.traces.writer import TraceWriter
 
@@ -103,7 +103,7 @@ class TreeReader:
             try:
                 with open_bytes(source) as file:
                     tree.take_up(recording, number, json.load(file), taken)
-            except (ValueError, OSError, EOFError, zlib.error, RecursionError) as error:
+            except (*DAMAGED, RecursionError) as error:
                 raise InputError(
                     f"{source.path} is no whole tree of Proton", why=str(error) or None, fix=_FIX
                 ) from error
@@ -144,7 +144,7 @@ def _streams(source: Source, left: chrome.Left) -> dict[int, list[chrome.Kernel]
     try:
         with open_bytes(source) as file:
             return chrome.kernels(JsonStream(file), left)
-    except (Malformed, OSError, zlib.error) as error:
+    except (*DAMAGED, Malformed) as error:
         raise InputError(f"{source.path} is no whole trace of Proton", why=str(error), fix=_FIX) from error
 
 

@@ -6,7 +6,6 @@ from __future__ import annotations
 import csv
 import gzip
 import io
-import zlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import IO, cast
@@ -15,6 +14,7 @@ import duckdb
 
 from profrun.collectors.reading import Source
 from profrun.collectors.rocprof.staging import Staging
+from profrun.collectors.unpack import DAMAGED
 from profrun.errors import InputError
 from profrun.traces.engine_path import sql_path
 
@@ -69,7 +69,7 @@ def _long_line(source: Source) -> bytes:
     try:
         with gzip.open(source.path) if source.gzip else source.path.open("rb") as file:
             return bytes(file.readline(1 << 22)).strip()
-    except (OSError, EOFError, zlib.error):
+    except DAMAGED:
         return b""
 
 
@@ -121,7 +121,7 @@ def rows(source: Source) -> Iterator[list[str]]:
         try:
             next(reader, None)
             yield from reader
-        except (csv.Error, EOFError, OSError, zlib.error) as error:
+        except (*DAMAGED, csv.Error) as error:
             raise InputError(
                 f"{source.path.name} cannot be read as CSV",
                 why=str(error),

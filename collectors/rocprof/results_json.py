@@ -7,7 +7,6 @@ A file that was cut off keeps its whole records and says so.
 from __future__ import annotations
 
 import re
-import zlib
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
@@ -21,6 +20,7 @@ from profrun.collectors.rocprof.names import direction
 from profrun.collectors.rocprof.rocpd import program, properties
 from profrun.collectors.rocprof.rocpd_facts import MARKER_CALL
 from profrun.collectors.rocprof.staging import Staging
+from profrun.collectors.unpack import DAMAGED
 from profrun.errors import InputError
 from profrun.traces.writer import TraceWriter
 
@@ -57,15 +57,7 @@ class ResultsJsonReader:
                     writer.issue(
                         "truncated", 1, "the file ends early; its whole records were kept", source.path.name
                     )
-                except (
-                    Malformed,
-                    OSError,
-                    zlib.error,
-                    AttributeError,
-                    KeyError,
-                    TypeError,
-                    ValueError,
-                ) as error:
+                except (*DAMAGED, Malformed, AttributeError, KeyError, TypeError) as error:
                     raise InputError(
                         f"{source.path.name} is not the JSON that rocprofv3 writes",
                         why=str(error),

@@ -8,7 +8,6 @@ not used. A record's ``Index`` is that of the API call that caused it. ``dev-id`
 from __future__ import annotations
 
 import re
-import zlib
 from collections.abc import Sequence
 from typing import Any
 
@@ -19,6 +18,7 @@ from profrun.collectors.rocprof.folder import expand, knows
 from profrun.collectors.rocprof.names import direction, direction_sql
 from profrun.collectors.rocprof.sqlite import Database
 from profrun.collectors.rocprof.staging import Staging
+from profrun.collectors.unpack import DAMAGED
 from profrun.errors import InputError
 from profrun.traces.writer import TraceWriter
 
@@ -187,7 +187,7 @@ class V1JsonReader:
                     writer.issue(
                         "truncated", 1, "the file ends early; its whole records were kept", source.path.name
                     )
-                except (Malformed, OSError, zlib.error, AttributeError, TypeError, ValueError) as error:
+                except (*DAMAGED, Malformed, AttributeError, TypeError) as error:
                     raise InputError(
                         f"{source.path.name} is not the JSON that rocprof writes",
                         why=str(error),

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import json
 import os
-import shlex
 import shutil
 import sys
 from pathlib import Path
 
-import duckdb
 import pytest
-import yaml
 
 from tests.cli.running import call
-from tests.contract.planted import HEX, PLANTED, R
+from tests.contract.planted import PLANTED
+from tests.support.planted_job import FAILURE, GO, PROGRAM, holding, places, planted_job
 
 WORK = """
 import os, profrun
@@ -54,19 +52,6 @@ def test_declared_secrets_and_the_env_file_are_in_no_file_of_the_run(
             assert b"other-123" not in path.read_bytes(), path
 
 
-PROGRAM = """
-import sys, profrun
-assert "positional-Zq7Rk2Vw9Xn4" in sys.argv, "the program must get the values"
-for word in sys.argv:
-    assert "<redacted>" not in word
-for _ in range(6):
-    with profrun.range("part"):
-        profrun.step()
-"""
-POSITIONAL, OTHER = "positional-Zq7Rk2Vw9Xn4", "positional-Wd3Mn8Qs5Lv1"
-NAMED = ("--api-key", "--password", "--auth-token", "--hf-token")
-
-
 @pytest.fixture
 def planted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A job with a secret of every kind in its command, environment, values, matrix and comments."""
@@ -74,31 +59,9 @@ def planted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.delenv("PROFRUN_RUNS", raising=False)
     monkeypatch.setenv("PATH", f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}")
     Path("work.py").write_text(PROGRAM)
-    words = [shlex.quote(text.replace("{", "{{").replace("}", "}}")) for text in PLANTED.values()]
-    named = [f"{name} {R}{number}" for number, name in enumerate(NAMED)] + [f"--password={R}eq", f"-p{R}"]
-    spec = {
-        "name": "t",
-        "image": "none",
-        "command": f"python work.py {{token}} {' '.join([*words, *named])} --tokens 128",
-        "collectors": ["none"],
-        "env": {
-            **{
-                f"V{n}": text.replace("{", "{{").replace("}", "}}") for n, text in enumerate(PLANTED.values())
-            },
-            "MY_PASSWORD": R,
-            "SSHPASS": R,
-        },
-        "matrix": {"token": [POSITIONAL]},
-        "sample": "off",
-    }
-    comment = PLANTED["GitHub token"]
-    Path("job.yaml").write_text(f"# {comment}\n" + yaml.safe_dump(spec, sort_keys=False, width=10_000))
+    Path(GO).touch()
+    Path("job.yaml").write_text(planted_job())
     return tmp_path
-
-
-def holding(text: bytes) -> list[str]:
-    """The planted secrets in a text."""
-    return [word for word in (R, HEX[:32], "XN4TB6H", POSITIONAL) if word.encode() in text]
 
 
 def test_no_planted_secret_is_in_any_byte_that_profrun_writes(
@@ -110,17 +73,10 @@ def test_no_planted_secret_is_in_any_byte_that_profrun_writes(
     (run,) = Path("runs").iterdir()
     assert (run / "private.json").stat().st_mode & 0o777 == 0o600
     assert list(run.glob("trials/*/private.json")) == []  # the trial has ended
-    searched = 0
-    for path in run.rglob("*"):
-        if path.is_file() and path != run / "private.json" and path.parent.parent.name != "raw":
-            searched += 1
-            data = path.read_bytes()
-            if path.suffix == ".parquet":
-                table = duckdb.read_parquet(str(path))
-                data = str(table.fetchall()).encode()
-            assert holding(data) == [], path
-        assert POSITIONAL not in path.name
-    assert searched > 20
+    found, searched = places(run)
+    assert (found, searched > 20) == ({}, True)
+    (error,) = run.glob("trials/*/hook/error.*.txt")
+    assert FAILURE in error.read_text()
     told = json.loads(next(run.glob("trials/*/command.json")).read_text())
     assert told["argv"][-2:] == ["--tokens", "128"]
 
@@ -154,7 +110,7 @@ def test_a_run_with_secrets_is_repeated_by_resume_and_by_its_own_spec(
     assert call(capsys, "submit", run / "resolved.yaml").code == 0
     (run / "private.json").unlink()
     done = call(capsys, "submit", run / "resolved.yaml")
-    assert (done.code, "<redacted> in the place of a secret" in done.err) == (64, True)
+    assert (done.code, "<redacted> in the place of a secret" in done.err) == (64, True), done.err
 
 
 def test_a_name_with_the_form_of_a_secret_is_refused_without_being_shown(

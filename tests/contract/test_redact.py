@@ -46,3 +46,10 @@ def test_no_password_of_a_url_survives(user: str, password: str) -> None:
     cleaned = redact.text(f"see postgres://{user}:{password}@h/db and more")
     assert f":{password}@" not in cleaned
     assert cleaned.endswith("@h/db and more")
+
+
+def test_a_mapping_of_yaml_stays_one_and_key_is_a_word_of_manifests() -> None:
+    shown = redact.text("token_1-passphrase_1: {token: abcdEF1234, passphrase: abcdEF1234}")
+    assert shown == "token_1-passphrase_1: {token: <redacted>, passphrase: <redacted>}"
+    assert redact.text("key: nvidia.com/gpu") == "key: nvidia.com/gpu"
+    assert redact.text("--key abcdEF1234 key=abcdEF1234") == "--key <redacted> key=<redacted>"

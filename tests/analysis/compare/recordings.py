@@ -7,7 +7,7 @@ import json
 from collections.abc import Callable
 from functools import lru_cache
 from pathlib import Path
-from tempfile import mkdtemp
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from profrun.analysis.compare import ComparedTrial, read_trial
@@ -20,9 +20,10 @@ Change = Callable[[Events], Events]
 
 
 def _trial(file: Path, label: str) -> ComparedTrial:
-    out = normalize([file], Path(mkdtemp(prefix="compare-")) / "trace").trace
-    with Trace(out) as trace:
-        return read_trial(trace, label=label)
+    with TemporaryDirectory(prefix="compare-") as folder:
+        out = normalize([file], Path(folder) / "trace").trace
+        with Trace(out) as trace:
+            return read_trial(trace, label=label)
 
 
 @lru_cache
@@ -32,9 +33,10 @@ def changed(name: str, change: Change) -> ComparedTrial:
         document = json.load(file)
     document["traceEvents"] = change(document["traceEvents"])
     label = f"{name.rsplit('/', 1)[-1]}-{change.__name__}"
-    path = Path(mkdtemp(prefix="compare-")) / f"{label}.pt.trace.json"
-    path.write_text(json.dumps(document), encoding="utf-8")
-    return _trial(path, label)
+    with TemporaryDirectory(prefix="compare-") as folder:
+        path = Path(folder) / f"{label}.pt.trace.json"
+        path.write_text(json.dumps(document), encoding="utf-8")
+        return _trial(path, label)
 
 
 def five_percent_longer(events: Events) -> Events:

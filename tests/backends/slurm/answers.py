@@ -21,9 +21,11 @@ class Scripted(Slurm):
         super().__init__()
         self.answers = answers
         self.asked: list[list[str]] = []
+        self.texts: list[str | None] = []
 
     def run(self, argv: Any, *, text: Any = None, env: Any = None) -> str:
         self.asked.append(list(argv))
+        self.texts.append(text)
         answer = self.answers.get(argv[0], "")
         if isinstance(answer, ProfrunError):
             raise answer

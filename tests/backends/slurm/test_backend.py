@@ -145,6 +145,21 @@ def test_one_job_for_all_trials_of_a_comparison(tmp_path: Path) -> None:
     assert backend.status({name: Handle("slurm", {}) for name in names}, run) == found
 
 
+def test_a_script_with_secrets_goes_to_slurm_alone(tmp_path: Path) -> None:
+    slurm = Scripted({"sinfo": "gpu*|12:00:00\n", "sbatch": "71\n"})
+    backend = SlurmBackend(slurm)
+    prepared = _prepared(backend, tmp_path, "setup: [export MY_PASSWORD=abcdEF1234]")
+    (tmp_path / "runs").mkdir()
+    run = Run(tmp_path / "runs/x")
+    backend.submit(prepared, prepared.plan.trials, run)
+    assert slurm.asked[-1] == ["sbatch", "--parsable"]
+    (request,) = backend.render(prepared, prepared.plan.trials, run)
+    assert slurm.texts[-1] == request.text
+    assert "export MY_PASSWORD=abcdEF1234\n" in request.text
+    kept = (run.path / "slurm/allocation0.sh").read_text()
+    assert kept == request.text.replace("abcdEF1234", "<redacted>")
+
+
 def test_a_partition_with_a_short_limit_gets_a_job_for_each_trial(tmp_path: Path) -> None:
     backend = SlurmBackend(Scripted({"sinfo": "gpu*|1:00:00\n"}))
     prepared = _prepared(backend, tmp_path)
