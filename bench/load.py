@@ -87,7 +87,13 @@ def trials(bench: Bench, count: int) -> None:
     run = max((bench.folder / "runs").iterdir()).name
     files = [path for path in (bench.folder / "runs" / run).rglob("*") if path.is_file()]
     size = sum(path.stat().st_size for path in files)
-    for words in (("status", run), ("summary", f"{run}/000"), ("diagnose", run), ("report", run), ("runs",)):
+    for words in (
+        ("status", run),
+        ("summary", f"{run}/000"),
+        ("diagnose", f"{run}/000"),
+        ("report", run),
+        ("runs",),
+    ):
         bench.profrun(what, *words)
     bench.profrun(what, "compare", f"{run}/a-none", "vs", f"{run}/b-none", codes=(0, 1, 2))
     print(f"\n{what}: {len(files)} files, {size / 1e6:.1f} MB\n")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from profrun.cli.bugs import report_bug
 from profrun.cli.output import complain, emit, note, say
 from profrun.cli.progress import Progress
+from profrun.cli.reading_line import ReadingLine
 from profrun.cli.run_text import show_run
 from profrun.contract.codec import to_json
 from profrun.errors import ProfrunError
@@ -37,7 +38,9 @@ def carry_out(
 
 def conclude(state: RunState, plan: Plan, *, json_: bool, verbose: bool = False) -> int:
     """Finish a run whose trials have ended and show it; arguments and exit code as of ``carry_out``."""
-    codes = [_tell(problem) for problem in finish(state, plan)]
+    with ReadingLine() as line:
+        problems = finish(state, plan, line.update)
+    codes = [_tell(problem) for problem in problems]
     if json_:
         result = run_result(state)
         emit(to_json(result))

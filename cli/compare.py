@@ -113,6 +113,7 @@ def command(
     from profrun.analysis.compare.point_pairs import compare_points
     from profrun.analysis.counted_steps import phase_named
     from profrun.cli.compare_args import fraction, sides_of
+    from profrun.cli.reading_line import ReadingLine
     from profrun.reports.compare_text import gate_text
     from profrun.reports.point_pairs_text import point_pairs_text
     from profrun.runner.comparison_sides import read_sides
@@ -121,7 +122,8 @@ def command(
     if same_kernels:
         _need_no_gate(fail_on, junit, html, markdown=markdown)
         _same_kernels(found, top, json_=json_)
-    a, b = read_sides(found, phase_named(phase) if phase else None)
+    with ReadingLine() as line:
+        a, b = read_sides(found, phase_named(phase) if phase else None, progress=line.update)
     result = compare_points(
         a,
         b,

@@ -56,11 +56,11 @@ def _is_of_wrap(files: list[Path]) -> bool:
 
 def _complete(folder: Path, *, json_: bool) -> int:
     """Make a run of the folder of ``profrun wrap`` and show it; returns the exit code."""
-    from profrun.cli.bytes_line import BytesLine
     from profrun.cli.carry_out import conclude
+    from profrun.cli.reading_line import ReadingLine
     from profrun.runner.wrapped import complete
 
-    with BytesLine() as line:
+    with ReadingLine() as line:
         state, plan = complete(folder, note, line.update)
     return conclude(state, plan, json_=json_)
 
@@ -106,14 +106,14 @@ def command(
         raise typer.Exit(_complete(files[0], json_=json_))
     if out is None:
         raise UsageError("no --out is given", fix="name the trace folder to make, as with --out t")
-    from profrun.cli.bytes_line import BytesLine
+    from profrun.cli.reading_line import ReadingLine
     from profrun.collectors.normalize import normalize
 
     places = [file.resolve() for file in files]
     for number, place in enumerate(places):
         if place in places[:number]:
             raise UsageError(f"{files[number]} is named twice", fix="name each file once")
-    with BytesLine() as line:
+    with ReadingLine() as line:
         result = normalize(files, out, reader=reader, progress=line.update, repair=not no_repair)
     if json_:
         emit(result.as_json())

@@ -73,6 +73,7 @@ def command(
 
 def _report(words: list[str], out: Path | None, root: Path) -> tuple[Path, dict[str, object]]:
     """Write the page of a run, or of traces; returns the file, and its run for --json (None for traces)."""
+    from profrun.cli.reading_line import ReadingLine
     from profrun.runner.references import run_meant
     from profrun.runner.report import run_report, traces_report
     from profrun.store.files import write_text
@@ -80,7 +81,8 @@ def _report(words: list[str], out: Path | None, root: Path) -> tuple[Path, dict[
 
     run = run_meant(words[0], root) if len(words) == 1 else None
     if run is not None:
-        path, text = out or run.report, run_report(read_state(run))
+        with ReadingLine() as line:
+            path, text = out or run.report, run_report(read_state(run), progress=line.update)
     else:
         name, text = traces_report(words, root)
         path = out or Path(f"{name}.html")

@@ -18,6 +18,9 @@ from profrun.traces.writer import TraceWriter
 Progress = Callable[[int, int | None], None]
 """Called with bytes (or rows) done and the total, None when unknown."""
 
+TIME_LIMIT_NS = 2**61
+"""Times and durations beyond (unix times of 2043) are damage; a time, a shift and a duration fit int64."""
+
 
 @dataclass(frozen=True)
 class Source:

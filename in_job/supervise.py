@@ -24,6 +24,9 @@ if TYPE_CHECKING:
     from .tool_start import ToolStart
 
 STRAY_S = 2.0  # for processes left behind to end by themselves
+TOLD_TOGETHER_S = 1.0
+"""A batch system sends SIGTERM to all processes of a job, one after another, and the wrapper may be the last
+one: so long after a program that ended by SIGTERM, a signal to the wrapper counts as the cause."""
 
 
 class Supervisor:
@@ -129,6 +132,8 @@ class Supervisor:
         watch.overdue = self.overdue if app is not None else None
         outcome.status = watch.loop(outcome)
         child.returncode = 0  # reaped here, not by subprocess
+        if outcome.stopped_by is None and _terminated(outcome.status):
+            outcome.stopped_by = self.hear(TOLD_TOGETHER_S)
         outcome.memory = memory_kills.since(kills)
         self._sweep(outcome)
         self._end_tees(outcome)
@@ -200,6 +205,10 @@ class Supervisor:
     def tail(self) -> str:
         """The end of what the last command has printed up to now: of stdout, then of stderr."""
         return b"\n".join(bytes(tee.tail) for tee in self._tees).decode("utf-8", "replace")
+
+
+def _terminated(status: int) -> bool:
+    return os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGTERM
 
 
 def flush_streams() -> None:

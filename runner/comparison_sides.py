@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from profrun.contract.paths import TrialPaths
 from profrun.errors import InputError, UsageError
+from profrun.runner.progress import Progress, counted, no_progress
 from profrun.runner.references import labelled
 from profrun.runner.twins import phase_beside
 from profrun.store.documents import provenance_beside, read_exit
@@ -69,7 +70,10 @@ def expand(references: Sequence[str], root: Path) -> list[tuple[str, Path]]:
 
 
 def read_sides(
-    sides: Sides, phase: Phase | None = None, opened: Mapping[Path, Trace] | None = None
+    sides: Sides,
+    phase: Phase | None = None,
+    opened: Mapping[Path, Trace] | None = None,
+    progress: Progress = no_progress,
 ) -> tuple[list[ComparedTrial], list[ComparedTrial]]:
     """The trials of both sides, their steps of the same phase.
 
@@ -79,8 +83,10 @@ def read_sides(
             those of the schedule's window). Beside profiled trials the steps of the phase that these recorded
             count.
         opened: see ``read_trials``.
+        progress: called with the traces that have been read, and how many there are.
     """
-    a, b = (read_trials(side, opened, phase=phase or "steady") for side in (sides.a, sides.b))
+    read = counted(progress, len(sides.a) + len(sides.b))
+    a, b = (read_trials(side, opened, phase=phase or "steady", read=read) for side in (sides.a, sides.b))
     other = None if phase else _other_phase(a, b, sides)
     if other is None:
         return a, b
@@ -112,6 +118,7 @@ def read_trials(
     opened: Mapping[Path, Trace] | None = None,
     *,
     phase: Phase = "steady",
+    read: Callable[[], None] = lambda: None,
 ) -> list[ComparedTrial]:
     """Each trace of a side as a comparison takes it, with the provenance beside it where there is one.
 
@@ -119,12 +126,14 @@ def read_trials(
         side: (label, trace or baseline file) of each trial.
         opened: traces that are open already, by resolved path; they stay open.
         phase: which steps of trials without a profiler count; a baseline has those that it keeps.
+        read: called before each of them.
     """
     from profrun.analysis.compare import read_trial
     from profrun.traces.trace import Trace
 
     trials = []
     for label, path in side:
+        read()
         if path.is_file():
             trials += read_baseline(path)
             continue

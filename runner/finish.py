@@ -6,13 +6,14 @@ Each trace is opened once, because opening one costs more than most answers. The
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from profrun.contract.codec import to_json
 from profrun.runner.answers import answers, diagnosed, told_by
 from profrun.runner.default_comparisons import UNPROFILED, Point, compare_pairs, default_pairs, points_of
+from profrun.runner.progress import Progress, counted, no_progress
 from profrun.runner.twins import phase_beside, unprofiled_twin
 from profrun.store.documents import provenance_beside
 from profrun.store.files import write_json
@@ -48,7 +49,10 @@ class ReadTraces:
 
 
 def write_findings(
-    state: RunState, expectations: Sequence[Expectation], read: ReadTraces | None = None
+    state: RunState,
+    expectations: Sequence[Expectation],
+    read: ReadTraces | None = None,
+    progress: Progress = no_progress,
 ) -> Findings:
     """Ask the traces of a run, keep the answers in ``comparison.json`` and return them.
 
@@ -56,6 +60,7 @@ def write_findings(
         state: the run and its trials.
         expectations: of the job.
         read: is filled with what is read of the traces.
+        progress: called with the traces that have been read, and how many there are.
 
     Raises:
         InputError: a trace is damaged.
@@ -63,7 +68,8 @@ def write_findings(
     """
     points = points_of(state.trials)
     read = ReadTraces() if read is None else read
-    told = _read(points, expectations, state, read)
+    another = counted(progress, sum(len(point.trials) for point in points))
+    told = _read(points, expectations, state, read, another)
 
     def trials_of(point: Point) -> list[ComparedTrial]:
         return [read.trials[record.id] for record in point.trials]
@@ -81,7 +87,11 @@ def write_findings(
 
 
 def _read(
-    points: Sequence[Point], expectations: Sequence[Expectation], state: RunState, read: ReadTraces
+    points: Sequence[Point],
+    expectations: Sequence[Expectation],
+    state: RunState,
+    read: ReadTraces,
+    another: Callable[[], None],
 ) -> list[Told]:
     """Fill ``read`` from every trace of the points; returns what the traces say of the expectations."""
     from profrun.analysis.compare import read_trial
@@ -95,6 +105,7 @@ def _read(
     for point in points:
         for record in point.trials:
             assert record.trace is not None  # points hold trials with a trace only
+            another()
             provenance = provenance_beside(record.trace)
             with Trace(record.trace) as trace:
                 trial = read_trial(trace, label=record.id, provenance=provenance)
@@ -164,4 +175,5 @@ def judged_again(run: Run, expectations: Sequence[Expectation]) -> tuple[ClaimRe
         InputError: a trace is damaged.
     """
     state = read_state(run)
-    return _claims(expectations, _read(points_of(state.trials), expectations, state, ReadTraces()), state)
+    told = _read(points_of(state.trials), expectations, state, ReadTraces(), lambda: None)
+    return _claims(expectations, told, state)

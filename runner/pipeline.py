@@ -23,6 +23,7 @@ from profrun.runner.planning import (
     refuse_secret_names,
     vendor_seen,
 )
+from profrun.runner.progress import Progress, no_progress
 from profrun.store.runs import Run, create
 
 if TYPE_CHECKING:  # a dry run needs none of these, and loading them takes a third of its time
@@ -173,8 +174,11 @@ def execute(prepared: PreparedRun, observer: Observer, *, repeat_failed: bool = 
         )
 
 
-def finish(state: RunState, plan: Plan) -> list[Exception]:
+def finish(state: RunState, plan: Plan, progress: Progress = no_progress) -> list[Exception]:
     """Compare the points of a run, check its expectations and write its report.
+
+    Args:
+        progress: called with the traces that have been read, and how many there are.
 
     Returns:
         What went wrong meanwhile: it must not hide what the trials measured.
@@ -184,7 +188,7 @@ def finish(state: RunState, plan: Plan) -> list[Exception]:
 
     read = ReadTraces()
     steps: list[Callable[[], object]] = [
-        lambda: write_findings(state, plan.job.expect, read),
+        lambda: write_findings(state, plan.job.expect, read, progress),
         lambda: write_run_report(state, read),
     ]
     problems: list[Exception] = []

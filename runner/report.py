@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import datetime
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -17,6 +17,7 @@ from profrun.runner.comparison_sides import read_trials
 from profrun.runner.default_comparisons import point_name, points_of, telling_points
 from profrun.runner.finish import ReadTraces
 from profrun.runner.problems import problems_of
+from profrun.runner.progress import Progress, counted, no_progress
 from profrun.runner.references import opened, shown_name
 from profrun.runner.twins import unprofiled_step
 from profrun.store.documents import provenance_beside, read_provenance
@@ -42,12 +43,13 @@ METRICS = 200
 """Most hardware counters of a trace that are shown."""
 
 
-def run_report(state: RunState, read: ReadTraces | None = None) -> str:
+def run_report(state: RunState, read: ReadTraces | None = None, progress: Progress = no_progress) -> str:
     """The report of a run as HTML: whatever is there, and what is missing in words.
 
     Args:
         state: the run and its trials.
         read: what is known of its traces already; the rest is read from them.
+        progress: called with the readings of traces that were begun, and how many there are.
     """
     from profrun.reports.content import RunContent
     from profrun.reports.titles import run_title
@@ -65,7 +67,9 @@ def run_report(state: RunState, read: ReadTraces | None = None) -> str:
     if not state.run.comparison.exists():
         missing.append("comparisons and expectations: they are made when a run ends")
     findings, _ = read_findings(state.run)  # problems_of says what is wrong with the file
-    changes, machines = _changes(state, read, missing), _machines(state, missing)
+    with_trace = sum(record.trace is not None for record in state.trials)
+    another = counted(progress, 2 * with_trace)  # each is read for what changed, and for its GPUs
+    changes, machines = _changes(state, read, missing, another), _machines(state, missing)
     content = RunContent(
         state=state,
         job=_text(state.run.job),
@@ -74,7 +78,7 @@ def run_report(state: RunState, read: ReadTraces | None = None) -> str:
         comparisons=findings.comparisons,
         expectations=findings.expectations,
         machines=machines,
-        used_gpus=_used_gpus(state, machines, read),
+        used_gpus=_used_gpus(state, machines, read, another),
         troubles=[str(problem) for problem in problems_of(state)],
         missing=missing,
         shown=len(contents),
@@ -180,7 +184,9 @@ def trace_content(
     )
 
 
-def _changes(state: RunState, read: ReadTraces, missing: list[str]) -> list[Change]:
+def _changes(
+    state: RunState, read: ReadTraces, missing: list[str], another: Callable[[], None]
+) -> list[Change]:
     """What changed from the first variant to each other one; a damaged trace is added to ``missing``."""
     from profrun.analysis.compare.point_pairs import compare_points
     from profrun.reports.change_section import Change
@@ -193,7 +199,7 @@ def _changes(state: RunState, read: ReadTraces, missing: list[str]) -> list[Chan
         return []
     try:
         first, *others = [
-            [_compared(record, read) for record in side] for side in list(sides.values())[: TABS + 1]
+            [_compared(record, read, another) for record in side] for side in list(sides.values())[: TABS + 1]
         ]
     except ProfrunError as error:
         missing.append(f"what changed between the variants: {error}")
@@ -205,8 +211,9 @@ def _changes(state: RunState, read: ReadTraces, missing: list[str]) -> list[Chan
     ]
 
 
-def _compared(record: TrialRecord, read: ReadTraces) -> ComparedTrial:
+def _compared(record: TrialRecord, read: ReadTraces, another: Callable[[], None]) -> ComparedTrial:
     """The trace of a trial as comparisons take it."""
+    another()
     assert record.trace is not None  # points hold trials with a trace only
     return read.trials.get(record.id) or read_trials([(record.id, record.trace)])[0]
 
@@ -229,7 +236,9 @@ def _machines(state: RunState, missing: list[str]) -> dict[str, Provenance]:
     return found
 
 
-def _used_gpus(state: RunState, machines: Mapping[str, Provenance], read: ReadTraces) -> dict[str, UsedGpus]:
+def _used_gpus(
+    state: RunState, machines: Mapping[str, Provenance], read: ReadTraces, another: Callable[[], None]
+) -> dict[str, UsedGpus]:
     """The GPUs that each trial used; a trial whose trace is damaged is left out."""
     from profrun.analysis.trace.used_gpus import used_gpus
     from profrun.traces.trace import Trace
@@ -237,6 +246,7 @@ def _used_gpus(state: RunState, machines: Mapping[str, Provenance], read: ReadTr
     found = dict(read.used_gpus)
     for record in state.trials:
         if record.trace is not None and record.id in machines and record.id not in found:
+            another()
             with contextlib.suppress(ProfrunError), Trace(record.trace) as trace:
                 found[record.id] = used_gpus(trace, machines[record.id])
     return found

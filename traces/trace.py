@@ -264,6 +264,8 @@ class Trace:
     def _blame(self, error: Exception) -> None:
         if self._connection is None:
             return
+        if isinstance(error, duckdb.Error) and "Failed to read file" in str(error):
+            raise _unreadable(self.path, error) from error  # a page that no check unpacks
         try:
             self.check()
             for name in TABLES:  # the check leaves out columns on which nothing depends

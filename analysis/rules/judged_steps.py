@@ -17,6 +17,7 @@ from profrun.analysis.trace.runtime_calls import is_event_call
 from profrun.analysis.trace.steps import Step, step_index, step_of_host, step_spans, steps
 from profrun.analysis.trace.wall_time import is_dataloader
 from profrun.contract.steps import RUN_RANGE
+from profrun.traces.memo import memoised
 
 if TYPE_CHECKING:
     from profrun.traces.trace import Trace
@@ -148,20 +149,8 @@ def _first(source: Frame, mine: list[Step]) -> list[LeftOut]:
 
 
 def _gaps(source: Frame, mine: list[Step]) -> list[int | None]:
-    """Time from the start of each step of a process to the first op, call or fetch of a batch that starts
-    inside it; None for none.
-
-    Calls that only handle events are no work: the hook itself records an event at each edge of a step.
-    """
-    ranges, calls = source.of("range"), source.of("api")
-    work = np.concatenate(
-        (
-            source.of("op"),
-            calls[~source.named(calls, is_event_call)],
-            ranges[source.named(ranges, is_dataloader)],
-        )
-    )
-    starts = np.sort(source.ts[work[source.process_of(work) == mine[0].process]])
+    """Time from the start of each step of a process to the first work inside it; None for none."""
+    starts = np.sort(source.ts[_work(source)[mine[0].process]])
     following = np.searchsorted(starts, [step.ts_ns for step in mine])
     return [
         int(starts[place]) - step.ts_ns
@@ -169,3 +158,21 @@ def _gaps(source: Frame, mine: list[Step]) -> list[int | None]:
         else None
         for step, place in zip(mine, following, strict=True)
     ]
+
+
+@memoised
+def _work(source: Frame) -> list[Index]:
+    """Ops, calls and fetches of a batch, by process.
+
+    Calls that only handle events are no work: the hook itself records an event at each edge of a step.
+    """
+    ranges, calls = source.of("range"), source.of("api")
+    return source.by_process(
+        np.concatenate(
+            (
+                source.of("op"),
+                calls[~source.named(calls, is_event_call)],
+                ranges[source.named(ranges, is_dataloader)],
+            )
+        )
+    )

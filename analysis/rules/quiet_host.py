@@ -28,10 +28,13 @@ def caused(ctx: Context, one: DeviceIdle) -> Intervals:
 @memoised
 def host_work(ctx: Context, process: int) -> Index:
     """Recorded ops, calls and work of the profiler on the host's threads, by time."""
-    source = ctx.frame
-    ids = source.of("op", "api", "overhead")
-    ids = ids[source.process_of(ids) == process]
-    return np.asarray(ids[np.argsort(source.ts[ids], kind="stable")])
+    ids = _work(ctx)[process]
+    return np.asarray(ids[np.argsort(ctx.frame.ts[ids], kind="stable")])
+
+
+@memoised
+def _work(ctx: Context) -> list[Index]:
+    return ctx.frame.by_process(ctx.frame.of("op", "api", "overhead"))
 
 
 @memoised

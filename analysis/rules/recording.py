@@ -212,7 +212,7 @@ def _starving(ctx: Context, calls: Index) -> Index:
     keep = np.zeros(len(calls), dtype=bool)
     for process in np.unique(owner):
         mine = owner == process
-        gpu = source.gpu_by_time[source.process_of(source.gpu_by_time) == process]
+        gpu = source.gpu_by_process[process]
         busy = covered(
             union(source.ts[gpu], source.end[gpu]), source.ts[calls[mine]], source.end[calls[mine]]
         )

@@ -46,9 +46,10 @@ def _felt(ctx: Context, ids: Index) -> Index:
     last = np.full(len(source.processes), -1, dtype=np.int64)
     np.maximum.at(last, source.process_of(calls), source.ts[calls])
     keep = source.ts[ids] < last[source.process_of(ids)]
-    for process in np.unique(source.process_of(ids)):
-        mine = source.process_of(ids) == process
-        gpu = source.gpu[source.process_of(source.gpu) == process]
+    owner, by_process = source.process_of(ids), source.by_process(source.gpu)
+    for process in np.unique(owner):
+        mine = owner == process
+        gpu = by_process[process]
         gpu = gpu[np.argsort(source.end[gpu], kind="stable")]
         if not len(gpu):
             continue

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import pairwise
 from typing import TYPE_CHECKING, cast
 
 import numpy as np
@@ -106,6 +107,23 @@ class Frame:
     def process_of(self, ids: Index) -> NDArray[np.int32]:
         """Process id of each slice."""
         return np.asarray(self.track_process[self.track[ids]])
+
+    def by_process(self, ids: Index) -> list[Index]:
+        """The ids of each process, in their order, by process id; one pass for all processes."""
+        owner = self.process_of(ids)
+        order = np.argsort(owner, kind="stable")
+        bounds = np.searchsorted(owner[order], np.arange(len(self.processes) + 1))
+        return [ids[order[first:last]] for first, last in pairwise(bounds.tolist())]
+
+    @cached_property
+    def gpu_by_process(self) -> list[Index]:
+        """``gpu_by_time`` of each process."""
+        return self.by_process(self.gpu_by_time)
+
+    @cached_property
+    def host_by_process(self) -> list[Index]:
+        """``host_order`` of each process."""
+        return self.by_process(self.host_order)
 
     def device_of(self, ids: Index) -> NDArray[np.int32]:
         """Device id of each slice, -1 for slices that lie on no GPU track."""

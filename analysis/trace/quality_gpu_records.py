@@ -98,8 +98,9 @@ def lost_gpu_records(trace: Trace) -> Iterator[QualityFinding]:
     """A stretch of launch calls without GPU slices between calls that have some: records were lost there."""
     source = frame(trace)
     calls, made = _ran(source)
-    for process in np.unique(source.process_of(calls)):
-        mine = source.process_of(calls) == process
+    owner = source.process_of(calls)
+    for process in np.unique(owner):
+        mine = owner == process
         own, has = calls[mine], made[mine]
         if not has.any():
             continue

@@ -102,13 +102,18 @@ def step_of_host(source: Frame, index: StepIndex, ids: Index) -> Ints:
     """Index of the step (of ``index``) in whose host range each host slice starts, -1 for none."""
     found = np.full(len(ids), -1, dtype=np.int64)
     owner = source.process_of(ids)
-    for process in np.unique(index.process):
+    order = np.argsort(owner, kind="stable")
+    bounds = np.searchsorted(owner[order], np.arange(len(source.processes) + 1))
+    for process in np.flatnonzero(np.diff(bounds)):
         mine = np.flatnonzero(index.process == process)
+        if not len(mine):
+            continue
+        at = order[bounds[process] : bounds[process + 1]]
+        ts = source.ts[ids[at]]
         starts, ends = source.ts[index.slices[mine]], source.end[index.slices[mine]]
-        place = np.searchsorted(starts, source.ts[ids], side="right") - 1
-        good = (place >= 0) & (owner == process)
-        good[good] &= source.ts[ids][good] < ends[place[good]]
-        found[good] = mine[place[good]]
+        place = np.searchsorted(starts, ts, side="right") - 1
+        good = (place >= 0) & (ts < ends[place])
+        found[at[good]] = mine[place[good]]
     return found
 
 
@@ -302,7 +307,7 @@ def _rows(trace: Trace, process: int) -> list[Step]:
     left = np.array([bound[0] for bound in bounds], np.int64)
     right = np.array([bound[1] for bound in bounds], np.int64)
     wall = wall_breakdown(trace, process, left, right)
-    gpu = source.gpu_by_time[source.process_of(source.gpu_by_time) == process]
+    gpu = source.gpu_by_process[process]
     busy = union(source.ts[gpu], source.end[gpu])
     dur = source.durs(slices)
     idle = dur - covered(busy, source.ts[slices], source.end[slices])

@@ -39,13 +39,12 @@ def is_host_collective(text: str) -> bool:
 def wall_sets(trace: Trace, process: int) -> list[tuple[str, Intervals]]:
     """Interval sets of a process by wall role, in priority order, without 'other'."""
     source, role = frame(trace), roles(trace)
-    gpu = source.gpu_by_time[source.process_of(source.gpu_by_time) == process]
+    gpu = source.gpu_by_process[process]
     found = []
     for name, wanted in (("kernel", COMPUTE), ("memcpy", MEMCPY), ("memset", MEMSET), ("comm", COMM)):
         ids = gpu[role[gpu] == wanted]
         found.append((name, union(source.ts[ids], source.end[ids])))
-    tracks = source.track_process == process
-    host = source.host_order[tracks[source.track[source.host_order]]]
+    host = source.host_by_process[process]
     loader = source.named(host, is_dataloader)
     gloo = source.named(host, is_host_collective)
     runtime = source.is_kind(host, "api")

@@ -7,7 +7,7 @@ from dataclasses import astuple, fields
 
 from profrun.collectors import step_times
 from profrun.collectors.json_stream import open_bytes
-from profrun.collectors.reading import Progress, Source
+from profrun.collectors.reading import TIME_LIMIT_NS, Progress, Source
 from profrun.collectors.unpack import DAMAGED
 from profrun.contract import json_text
 from profrun.contract.codec import from_json
@@ -76,11 +76,19 @@ def _load(source: Source) -> StepsFile:
                 f"{path} has steps format {found!r}, this profrun reads {FORMAT}",
                 fix="read it with the profrun that made it",
             )
-        return from_json(StepsFile, value)
+        rank = from_json(StepsFile, value)
     except DAMAGED as error:
         raise InputError(
             f"{path} is no whole steps.json", why=str(error), fix="run the trial again"
         ) from error
+    for step in rank.steps:
+        if not 0 <= (step.dur_ns or 0) < TIME_LIMIT_NS or not 0 <= step.ts_ns < TIME_LIMIT_NS:
+            raise InputError(
+                f"{path} is no whole steps.json",
+                why=f"step {step.step} begins at {step.ts_ns} ns and takes {step.dur_ns} ns",
+                fix="run the trial again",
+            )
+    return rank
 
 
 def _process(writer: TraceWriter, process: int, rank: StepsFile) -> None:

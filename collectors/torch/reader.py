@@ -10,7 +10,7 @@ from itertools import accumulate
 from typing import Any
 
 from profrun.collectors.beside import Beside, beside
-from profrun.collectors.reading import Progress, Source
+from profrun.collectors.reading import TIME_LIMIT_NS, Progress, Source
 from profrun.collectors.torch import reader_issues, reader_metrics, reader_stage, reader_tables
 from profrun.collectors.torch.events import library
 from profrun.collectors.torch.reader_cut import EventFile
@@ -199,7 +199,7 @@ class _Recording:
             for src, *found in self.writer.con.execute(
                 f"SELECT src, count(*), count(*) FILTER (ts >= {_ANCHORED_FROM_NS}), min(ts), max(ts) "
                 "FROM k_core JOIN k_owner USING (owner) "
-                f"WHERE abs(ts) < {reader_tables.TIME_LIMIT_NS} GROUP BY src"
+                f"WHERE abs(ts) < {TIME_LIMIT_NS} GROUP BY src"
             ).fetchall()
         }
         for src, keys in enumerate(self.keys):
@@ -208,7 +208,7 @@ class _Recording:
             if 2 * unix > count:
                 anchors.append(0)
             else:
-                sound = isinstance(base, int) and 0 < base < reader_tables.TIME_LIMIT_NS
+                sound = isinstance(base, int) and 0 < base < TIME_LIMIT_NS
                 anchors.append(base if sound else None)
         known = [anchor for anchor in anchors if anchor is not None]
         meta = self.writer.meta

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from profrun.collectors.reading import TIME_LIMIT_NS
 from profrun.collectors.torch.reader_cut import EventFile
-from profrun.collectors.torch.reader_tables import TIME_LIMIT_NS
 from profrun.collectors.torch.reader_tracks import Tracks
 from profrun.traces.writer import TraceWriter
 

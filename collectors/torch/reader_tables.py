@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from profrun.collectors.reading import TIME_LIMIT_NS
 from profrun.collectors.torch.reader_stage import FILE_BITS
 from profrun.contract.step_names import ANY_STEP
 from profrun.traces.nest import KIND_ORDER, nest_sorted
@@ -12,9 +13,6 @@ from profrun.traces.writer import TraceWriter
 
 if TYPE_CHECKING:
     import duckdb
-
-TIME_LIMIT_NS = 2**61
-"""Times and durations beyond (unix times of 2043) are damage; a time, a shift and a duration fit int64."""
 
 _OWN_NAME = "coalesce(nullif(text, ''), 'unnamed')"
 _KERNEL_NAME = rf"regexp_replace({_OWN_NAME}, '( \[clone \.kd\]| \(\.kd\)|\.kd)$', '')"

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import json
+import runpy
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 from tests.cli.running import Capture, call
-from tests.conftest import first
+from tests.conftest import ROOT, first
 from tests.reports.documents import parse
 from tests.reports.runs import finished_run
 from tests.runner.test_history import make_run
+from tests.support.memory import PEAK_KIB
 from tests.tracekit import make_trace
 
 
@@ -78,3 +82,20 @@ def test_the_index_of_a_folder_of_runs(tmp_path: Path, capsys: Capture) -> None:
     none = call(capsys, "report", "--index", str(tmp_path / "none"))
     assert (both.code, none.code) == (64, 64)
     assert "no runs in" in none.err
+
+
+@pytest.mark.thorough
+def test_time_and_memory_of_a_report_grow_no_faster_than_its_slices(tmp_path: Path) -> None:
+    make = runpy.run_path(str(ROOT / "bench/analysis.py"))["make"]
+    code = "import sys, time; from profrun.cli import run; run(['report', *sys.argv[1:], '-q']); "
+    code += f"print(time.process_time(), {PEAK_KIB})"
+    found = []
+    for slices in (100_000, 600_000):
+        words = [make(tmp_path / str(slices), slices), "-o", tmp_path / "report.html"]
+        done = subprocess.run(
+            [sys.executable, "-c", code, *words], capture_output=True, text=True, check=True
+        )
+        found.append([float(word) for word in done.stdout.split()[-2:]])
+    (few_s, few_kib), (many_s, many_kib) = found
+    assert many_s < 6 * few_s
+    assert (many_kib - few_kib) * 1024 < 400 * 500_000  # bytes for each further slice

@@ -54,6 +54,17 @@ def test_the_app_is_asked_and_the_cause_is_told(
     assert "SIG" not in done.exit["reason"]
 
 
+def test_a_program_that_got_the_batch_systems_signal_first_was_stopped_by_it(tmp_path: Path) -> None:
+    ends = python("import os, signal", "print('ends', flush=True)", "os.kill(os.getpid(), signal.SIGTERM)")
+    trial = Trial(tmp_path, ends)
+    process = trial.start()
+    trial.wait_for("ends\n")
+    time.sleep(0.3)  # the program is gone, and the wrapper may just be told
+    process.send_signal(signal.SIGTERM)
+    done = trial.finish(process)
+    assert (done.exit["state"], done.exit["stopped_by"]) == ("timeout", "SIGTERM")
+
+
 def test_the_time_limit_ends_the_app_and_keeps_the_report(tmp_path: Path) -> None:
     """The profiler needs 1.5 s to write after the app has ended, and is not signalled itself."""
     on_signal = (

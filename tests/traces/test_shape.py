@@ -59,6 +59,13 @@ def test_an_unexpected_error_with_a_sound_trace_stays_what_it_is(folder: Path) -
         raise IndexError("a bug")
 
 
+def test_a_page_that_cannot_be_unpacked_is_damage_whatever_the_check_says(folder: Path) -> None:
+    import duckdb
+
+    with pytest.raises(InputError, match="cannot be read"), Trace(folder):
+        raise duckdb.InvalidInputException(f'Failed to read file "{folder}/ops.parquet": ZSTD failure')
+
+
 def test_rows_that_point_nowhere_are_told_when_something_fails_by_them(folder: Path) -> None:
     import duckdb
 

@@ -104,7 +104,7 @@ def desk(tmp_path: Path) -> Iterator[Desk]:
 
 def end(process: subprocess.Popen[str]) -> dict[str, Any]:
     """What it says when it has ended."""
-    out, err = process.communicate(timeout=25)
+    out, err = process.communicate(timeout=300)
     assert out, err
     document: dict[str, Any] = json.loads(out)
     return document

@@ -83,6 +83,13 @@ def test_what_is_refused(tmp_path: Path, change: dict[str, Any], message: str) -
     assert not (tmp_path / "trace").exists()
 
 
+@pytest.mark.parametrize("odd", [(5, -(2**63)), (5, 2**62), (-1, 5), (2**62, 5)])
+def test_steps_beyond_all_time_are_damage(tmp_path: Path, odd: tuple[int, int]) -> None:
+    path = steps_file(tmp_path / "s.json", 0, [(0, 1), odd])
+    with pytest.raises(InputError, match="step 1 begins at"):
+        normalize([path], tmp_path / "trace")
+
+
 def test_a_cut_file_is_bad_input_and_others_are_not_ours(tmp_path: Path) -> None:
     from profrun.collectors.sniff import make_source
 

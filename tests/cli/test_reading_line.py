@@ -6,8 +6,8 @@ import sys
 
 import pytest
 
-from profrun.cli import bytes_line
-from profrun.cli.bytes_line import BytesLine
+from profrun.cli import reading_line
+from profrun.cli.reading_line import ReadingLine
 from tests.cli.running import Capture
 
 
@@ -18,9 +18,9 @@ from tests.cli.running import Capture
 def test_a_line_on_a_terminal_only(
     monkeypatch: pytest.MonkeyPatch, capsys: Capture, terminal: bool, done: int, total: int | None, shown: str
 ) -> None:
-    monkeypatch.setattr(bytes_line, "_EVERY_S", 0.0)
+    monkeypatch.setattr(reading_line, "_EVERY_S", 0.0)
     monkeypatch.setattr(sys.stderr, "isatty", lambda: terminal, raising=False)
-    with BytesLine() as line:
+    with ReadingLine() as line:
         line.update(done, total)
     said = capsys.readouterr().err
     assert shown in said

@@ -1,4 +1,4 @@
-"""A line on the terminal that says how far a file has been read."""
+"""A line on the terminal that says how much of files or traces has been read."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from profrun.contract.units import bytes_text
 _EVERY_S = 0.25
 
 
-class BytesLine:
+class ReadingLine:
     """Shows done and total on stderr while reading; nothing where stderr is no terminal."""
 
     def __init__(self) -> None:
         self._shown = False
         self._last = time.monotonic()  # small files are done before the first line
 
-    def __enter__(self) -> BytesLine:
+    def __enter__(self) -> ReadingLine:
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -27,7 +27,7 @@ class BytesLine:
             sys.stderr.flush()
 
     def update(self, done: int, total: int | None) -> None:
-        """Called by readers with what is done and, if known, the total."""
+        """Called by readers with what is done and, if known, the total: bytes, or traces."""
         now = time.monotonic()
         if now - self._last < _EVERY_S or asked().quiet or not sys.stderr.isatty():
             return
