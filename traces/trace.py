@@ -266,9 +266,8 @@ class Trace:
             return
         try:
             self.check()
-            for (
-                name
-            ) in TABLES:  # the check leaves out columns on which nothing depends; a count unpacks no page
+            # The check leaves out columns on which nothing depends, and a count would unpack no page.
+            for name in TABLES:
                 self._connection.execute(f'SELECT max(hash(t)) FROM "{name}" t').fetchall()
         except (InputError, duckdb.Error) as found:
             why = str(found).splitlines()[0]
