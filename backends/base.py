@@ -17,13 +17,16 @@ from __future__ import annotations
 import importlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Protocol, TypeVar, cast
 
 from profrun.contract.command import Command
+from profrun.contract.redact import Redactor
 from profrun.contract.states import Status
 from profrun.errors import UnavailableError, UsageError
 from profrun.plans.model import Plan, Trial
+from profrun.plans.public import redactor_of
 from profrun.store.events import Handle
 from profrun.store.runs import Run
 
@@ -49,6 +52,11 @@ class PreparedPlan:
     plan: Plan
     cwd: Path
     left_out: tuple[str, ...] = ()
+
+    @cached_property
+    def redactor(self) -> Redactor:
+        """Hides the plan's secrets in the copies of scripts and manifests that a run keeps."""
+        return redactor_of(self.plan)
 
 
 P = TypeVar("P", bound=PreparedPlan)

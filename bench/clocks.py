@@ -16,14 +16,13 @@ import gzip
 import json
 import random
 import resource
-import subprocess
-import sys
 import tempfile
 import time
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from measured import PROFRUN, cost
 
 from profrun.traces.causality.exchange import Exchanges, bounds
 
@@ -84,43 +83,45 @@ def thinned(events: list[dict[str, Any]], rng: random.Random) -> list[dict[str, 
     return found
 
 
+def rank_files(folder: Path, ranks: int, whole: dict[str, Any], rng: random.Random) -> list[Path]:
+    """A recording of one rank as the files of so many ranks; hosts of eight ranks have clocks of their own.
+
+    Args:
+        whole: the JSON of the recording.
+    """
+    paths = []
+    shift = 0.0  # us
+    for rank in range(ranks):
+        if rank and rank % 8 == 0:
+            shift = rng.uniform(-3e6, 3e6)
+        moved = [
+            event | {"ts": round(event["ts"] + shift, 3)} if "ts" in event else event
+            for event in whole["traceEvents"]
+        ]
+        info = whole["distributedInfo"] | {"rank": rank, "world_size": ranks}
+        paths.append(folder / f"rank{rank}.json.gz")
+        text = json.dumps(whole | {"distributedInfo": info, "traceEvents": moved})
+        paths[-1].write_bytes(gzip.compress(text.encode(), 1))
+    return paths
+
+
 def files(ranks: int) -> None:
     """Make the files, read them, and summarise the trace."""
     rng = random.Random(0)
     whole = json.loads(gzip.decompress(SOURCE.read_bytes()))
     events = thinned(whole["traceEvents"], rng)
     with tempfile.TemporaryDirectory() as folder:
-        paths = []
-        shift = 0.0
-        for rank in range(ranks):
-            if rank and rank % 8 == 0:
-                shift = rng.uniform(-3e6, 3e6)
-            moved = [
-                event | {"ts": round(event["ts"] + shift, 3)} if "ts" in event else event for event in events
-            ]
-            info = whole["distributedInfo"] | {"rank": rank, "world_size": ranks}
-            paths.append(Path(folder) / f"rank{rank}.json.gz")
-            text = json.dumps(whole | {"distributedInfo": info, "traceEvents": moved})
-            paths[-1].write_bytes(gzip.compress(text.encode(), 1))
+        paths = rank_files(Path(folder), ranks, whole | {"traceEvents": events}, rng)
         trace = Path(folder) / "trace"
         for words in (
             ["normalize", *map(str, paths), "--out", str(trace)],
             ["summary", str(trace), "--json"],
         ):
-            began, before = time.perf_counter(), _used()
-            subprocess.run([sys.executable, "-m", "profrun.cli", *words], check=True, capture_output=True)
-            took, cpu = time.perf_counter() - began, _used() - before
-            peak = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss // 1024
+            took = cost([*PROFRUN, *words])
             print(
-                f"{words[0]}: {ranks} ranks, {len(events)} events each, {took:.1f} s, {cpu:.1f} CPU s, "
-                f"peak so far {peak} MB"
+                f"{words[0]}: {ranks} ranks, {len(events)} events each, {took.wall_s:.1f} s, "
+                f"{took.cpu_s:.1f} CPU s, peak {took.peak_mb:.0f} MB"
             )
-
-
-def _used() -> float:
-    """CPU seconds of the processes that have ended."""
-    used = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return used.ru_utime + used.ru_stime
 
 
 def main() -> None:

@@ -1,4 +1,4 @@
-"""A lot of everything: does time grow in proportion, is memory bounded, is anything left?
+"""Large work of each kind: how time and memory grow, and whether anything is left running or lying.
 
     python bench/load.py trials 100 1000     trials of one run, and what is asked of that run then
     python bench/load.py submits 200         submits one after another, and the list of runs
@@ -113,22 +113,16 @@ def submits(bench: Bench, count: int) -> None:
 
 def ranks(bench: Bench, count: int) -> None:
     """A real recording of one rank as the files of so many ranks; hosts of eight ranks have other clocks."""
-    dice = random.Random(0)
-    whole = json.loads(gzip.decompress(clocks.SOURCE.read_bytes()))
-    paths, shift = [], 0.0
-    for rank in range(count):
-        if rank and rank % 8 == 0:
-            shift = dice.uniform(-3e6, 3e6)
-        moved = [
-            one | {"ts": round(one["ts"] + shift, 3)} if "ts" in one else one for one in whole["traceEvents"]
-        ]
-        info = whole["distributedInfo"] | {"rank": rank, "world_size": count}
-        paths.append(bench.folder / f"rank{rank}.json.gz")
-        text = json.dumps(whole | {"distributedInfo": info, "traceEvents": moved})
-        paths[-1].write_bytes(gzip.compress(text.encode(), 1))
+    paths = clocks.rank_files(bench.folder, count, _recording(), random.Random(0))
     what = f"{count} ranks"
     bench.profrun(what, "normalize", *(path.name for path in paths), "--out", f"ranks{count}")
     bench.questions(what, f"ranks{count}")
+
+
+def _recording() -> dict[str, Any]:
+    """The JSON of a real recording of one rank."""
+    found: dict[str, Any] = json.loads(gzip.decompress(clocks.SOURCE.read_bytes()))
+    return found
 
 
 def slices(bench: Bench, count: int) -> None:
@@ -154,8 +148,7 @@ def file(bench: Bench, gigabytes: float) -> None:
 def traces(bench: Bench, count: int) -> None:
     """So many recordings of one program: a real one, each with times of its own (2 % of scatter)."""
     dice = random.Random(0)
-    whole = json.loads(gzip.decompress(clocks.SOURCE.read_bytes()))
-    names = []
+    whole, names = _recording(), []
     for number in range(count):
         factor = dice.gauss(1.0, 0.02)
         events = [

@@ -20,21 +20,17 @@ class Cost:
     """One process, from its start to its end.
 
     Attributes:
-        code: exit code.
         wall_s: seconds from its start to its end.
         cpu_s: user and system seconds of it and of the processes that it waited for.
         peak_mb: its largest resident size, MB of 10^6 bytes: the kernel's high-water mark, read every 20 ms.
         fds, threads: most open descriptors and threads at one time, read as often.
-        said: what it printed, both streams.
     """
 
-    code: int
     wall_s: float
     cpu_s: float
     peak_mb: float
     fds: int
     threads: int
-    said: str
 
 
 class _Watch(threading.Thread):
@@ -87,13 +83,13 @@ def cost(
         watch.over.set()
         watch.join()
         process.returncode = os.waitstatus_to_exitcode(status)
-        log.seek(0)
-        said = log.read().decode(errors="replace")
-    if process.returncode not in codes:
-        raise SystemExit(f"{' '.join(argv)}: exit code {process.returncode}\n{said[-2000:]}")
+        if process.returncode not in codes:
+            log.seek(0)
+            said = log.read().decode(errors="replace")
+            raise SystemExit(f"{' '.join(argv)}: exit code {process.returncode}\n{said[-2000:]}")
     cpu = used.ru_utime + used.ru_stime
     peak = watch.peak_kb * 1024 / 1e6
-    return Cost(process.returncode, wall, cpu, peak, watch.fds, watch.threads, said)
+    return Cost(wall, cpu, peak, watch.fds, watch.threads)
 
 
 def left_running(folder: Path) -> list[str]:

@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 
 STRAY_S = 2.0  # for processes left behind to end by themselves
 TOLD_TOGETHER_S = 1.0
-"""A batch system sends SIGTERM to all processes of a job, one after another, and the wrapper may be the last
-one: so long after a program that ended by SIGTERM, a signal to the wrapper counts as the cause."""
+"""Seconds. A batch system sends SIGTERM to all processes of a job, one after another, and the wrapper may be
+the last one. A signal that reaches it so soon after the program ended by SIGTERM is the cause of that end."""
 
 
 class Supervisor:

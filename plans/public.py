@@ -75,11 +75,6 @@ def _of_document(value: object) -> Iterator[str]:
             yield from _of_document(item)
 
 
-def shown_text(plan: Plan, text: str) -> str:
-    """What is kept of a text that is handed to a cluster: the same without the secrets of the plan."""
-    return redactor_of(plan).text(text)
-
-
 def public_job(job: Job, redactor: Redactor) -> Job:
     """The job without secrets: a valid job that says what was run, and that cannot repeat it."""
     return replace(

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from profrun.contract.paths import TrialPaths
 from profrun.errors import InputError, UsageError
-from profrun.runner.progress import Progress, counted, no_progress
+from profrun.runner.progress import counted, no_progress
 from profrun.runner.references import labelled
 from profrun.runner.twins import phase_beside
 from profrun.store.documents import provenance_beside, read_exit
@@ -19,6 +19,7 @@ from profrun.store.files import read_json
 if TYPE_CHECKING:
     from profrun.analysis.compare import ComparedTrial
     from profrun.analysis.counted_steps import Phase
+    from profrun.collectors.reading import Progress
     from profrun.contract.finding import Finding
     from profrun.traces.trace import Trace
 
@@ -83,10 +84,11 @@ def read_sides(
             those of the schedule's window). Beside profiled trials the steps of the phase that these recorded
             count.
         opened: see ``read_trials``.
-        progress: called with the traces that have been read, and how many there are.
+        progress: called with the number of traces that were begun, and how many there are.
     """
-    read = counted(progress, len(sides.a) + len(sides.b))
-    a, b = (read_trials(side, opened, phase=phase or "steady", read=read) for side in (sides.a, sides.b))
+    another = counted(progress, len(sides.a) + len(sides.b))
+    wanted = phase or "steady"
+    a, b = (read_trials(side, opened, phase=wanted, another=another) for side in (sides.a, sides.b))
     other = None if phase else _other_phase(a, b, sides)
     if other is None:
         return a, b
@@ -118,7 +120,7 @@ def read_trials(
     opened: Mapping[Path, Trace] | None = None,
     *,
     phase: Phase = "steady",
-    read: Callable[[], None] = lambda: None,
+    another: Callable[[], None] = lambda: None,
 ) -> list[ComparedTrial]:
     """Each trace of a side as a comparison takes it, with the provenance beside it where there is one.
 
@@ -126,14 +128,14 @@ def read_trials(
         side: (label, trace or baseline file) of each trial.
         opened: traces that are open already, by resolved path; they stay open.
         phase: which steps of trials without a profiler count; a baseline has those that it keeps.
-        read: called before each of them.
+        another: called before each of them is read.
     """
     from profrun.analysis.compare import read_trial
     from profrun.traces.trace import Trace
 
     trials = []
     for label, path in side:
-        read()
+        another()
         if path.is_file():
             trials += read_baseline(path)
             continue

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from profrun.contract.codec import to_json
 from profrun.runner.answers import answers, diagnosed, told_by
 from profrun.runner.default_comparisons import UNPROFILED, Point, compare_pairs, default_pairs, points_of
-from profrun.runner.progress import Progress, counted, no_progress
+from profrun.runner.progress import counted, no_progress
 from profrun.runner.twins import phase_beside, unprofiled_twin
 from profrun.store.documents import provenance_beside
 from profrun.store.files import write_json
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from profrun.analysis.compare.expect import Told
     from profrun.analysis.rules.diagnose import Diagnosis
     from profrun.analysis.trace.used_gpus import UsedGpus
+    from profrun.collectors.reading import Progress
     from profrun.jobs.expectation import Expectation
 
 
@@ -60,7 +61,7 @@ def write_findings(
         state: the run and its trials.
         expectations: of the job.
         read: is filled with what is read of the traces.
-        progress: called with the traces that have been read, and how many there are.
+        progress: called with the number of traces that were begun, and how many there are.
 
     Raises:
         InputError: a trace is damaged.

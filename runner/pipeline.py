@@ -23,10 +23,11 @@ from profrun.runner.planning import (
     refuse_secret_names,
     vendor_seen,
 )
-from profrun.runner.progress import Progress, no_progress
+from profrun.runner.progress import no_progress
 from profrun.store.runs import Run, create
 
 if TYPE_CHECKING:  # a dry run needs none of these, and loading them takes a third of its time
+    from profrun.collectors.reading import Progress
     from profrun.jobs.load import Spec
     from profrun.jobs.overrides import Override
     from profrun.runner.drive import Observer
@@ -178,7 +179,7 @@ def finish(state: RunState, plan: Plan, progress: Progress = no_progress) -> lis
     """Compare the points of a run, check its expectations and write its report.
 
     Args:
-        progress: called with the traces that have been read, and how many there are.
+        progress: called with the number of traces that were begun, and how many there are.
 
     Returns:
         What went wrong meanwhile: it must not hide what the trials measured.

@@ -1,19 +1,24 @@
-"""How a long reading of many traces says how far it is."""
+"""Tells how many of many traces have been read."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
-Progress = Callable[[int, int], None]
-"""Called with how many traces have been begun, and how many there are."""
+if TYPE_CHECKING:
+    from profrun.collectors.reading import Progress
 
 
-def no_progress(done: int, total: int) -> None:
-    """For who does not want to know."""
+def no_progress(done: int, total: int | None) -> None:
+    """Does nothing: the caller shows no progress."""
 
 
 def counted(progress: Progress, total: int) -> Callable[[], None]:
-    """A function to call for each of ``total`` traces."""
+    """A function to call before each of ``total`` traces is read.
+
+    Args:
+        progress: is called with the number of traces that were begun, and ``total``.
+    """
     done = 0
 
     def another() -> None:

@@ -17,7 +17,7 @@ from profrun.runner.comparison_sides import read_trials
 from profrun.runner.default_comparisons import point_name, points_of, telling_points
 from profrun.runner.finish import ReadTraces
 from profrun.runner.problems import problems_of
-from profrun.runner.progress import Progress, counted, no_progress
+from profrun.runner.progress import counted, no_progress
 from profrun.runner.references import opened, shown_name
 from profrun.runner.twins import unprofiled_step
 from profrun.store.documents import provenance_beside, read_provenance
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from profrun.analysis.compare import ComparedTrial
     from profrun.analysis.rules.diagnose import Diagnosis
     from profrun.analysis.trace.used_gpus import UsedGpus
+    from profrun.collectors.reading import Progress
     from profrun.reports.change_section import Change
     from profrun.reports.content import RunContent, TraceContent
     from profrun.traces.trace import Trace
@@ -49,7 +50,7 @@ def run_report(state: RunState, read: ReadTraces | None = None, progress: Progre
     Args:
         state: the run and its trials.
         read: what is known of its traces already; the rest is read from them.
-        progress: called with the readings of traces that were begun, and how many there are.
+        progress: called with the number of readings that were begun, and how many there are.
     """
     from profrun.reports.content import RunContent
     from profrun.reports.titles import run_title

@@ -42,8 +42,8 @@ _REFUSED = (duckdb.ConversionException, duckdb.OutOfRangeException, duckdb.Inval
 """What the engine raises for a value that a column cannot hold."""
 
 MEMORY = 300_000_000
-"""Bytes that the engine holds while a trace of up to ``ROWS_IN_MEMORY`` rows is made; what exceeds them goes
-to files. The tables that joins make of more rows cannot go there: each further row gets ``ROW_BYTES``."""
+"""Bytes that the engine may hold while a trace of up to ``ROWS_IN_MEMORY`` rows is made. What exceeds them is
+written to files. Joins of more rows cannot be written to files, so each further row adds ``ROW_BYTES``."""
 ROWS_IN_MEMORY = 4_000_000
 ROW_BYTES = 120
 MOST_OF_EXAMPLE = 300

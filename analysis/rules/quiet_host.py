@@ -34,6 +34,7 @@ def host_work(ctx: Context, process: int) -> Index:
 
 @memoised
 def _work(ctx: Context) -> list[Index]:
+    """The same of each process, in the order of the file."""
     return ctx.frame.by_process(ctx.frame.of("op", "api", "overhead"))
 
 

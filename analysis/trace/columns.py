@@ -6,6 +6,7 @@ what is equal in such columns, without sorting where the numbers are small.
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
@@ -58,6 +59,18 @@ def distinct(values: NDArray[np.integer]) -> list[int]:
         return []
     low = int(values.min())
     return [low + int(one) for one in np.flatnonzero(np.bincount(values - low))]
+
+
+def places_of(owner: NDArray[np.integer], count: int) -> list[NDArray[np.intp]]:
+    """The places at which each owner stands in an array, increasing; one pass for all owners.
+
+    Args:
+        owner: shape (rows,), 0 to ``count`` - 1; rows with -1 belong to nobody.
+        count: how many owners there are.
+    """
+    order = np.argsort(owner, kind="stable")
+    bounds = np.searchsorted(owner[order], np.arange(count + 1))
+    return [order[first:last] for first, last in pairwise(bounds.tolist())]
 
 
 def groups(*columns: NDArray[np.integer]) -> tuple[Ints, Ints]:

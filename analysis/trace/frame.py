@@ -10,13 +10,12 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import cached_property
-from itertools import pairwise
 from typing import TYPE_CHECKING, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
-from profrun.analysis.trace.columns import Ints, int_column, text_codes
+from profrun.analysis.trace.columns import Ints, int_column, places_of, text_codes
 from profrun.traces.memo import Memo, memoised
 from profrun.traces.schema import SLICE_KINDS, DeviceRow, ProcessRow
 
@@ -110,10 +109,7 @@ class Frame:
 
     def by_process(self, ids: Index) -> list[Index]:
         """The ids of each process, in their order, by process id; one pass for all processes."""
-        owner = self.process_of(ids)
-        order = np.argsort(owner, kind="stable")
-        bounds = np.searchsorted(owner[order], np.arange(len(self.processes) + 1))
-        return [ids[order[first:last]] for first, last in pairwise(bounds.tolist())]
+        return [ids[places] for places in places_of(self.process_of(ids), len(self.processes))]
 
     @cached_property
     def gpu_by_process(self) -> list[Index]:

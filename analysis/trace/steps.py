@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from profrun.analysis.trace.columns import Ints
+from profrun.analysis.trace.columns import Ints, places_of
 from profrun.analysis.trace.frame import Frame, Index, Mask, frame
 from profrun.analysis.trace.intervals import covered, union
 from profrun.analysis.trace.roles import COMM, COMPUTE, MEMCPY, MEMSET, roles
@@ -100,19 +100,20 @@ class StepIndex:
 
 def step_of_host(source: Frame, index: StepIndex, ids: Index) -> Ints:
     """Index of the step (of ``index``) in whose host range each host slice starts, -1 for none."""
+    return _step_of(source, index.slices, ids)
+
+
+def _step_of(source: Frame, steps: Index, ids: Index) -> Ints:
+    """Index of the step in which each host slice starts; ``steps`` are in order of time in each process."""
     found = np.full(len(ids), -1, dtype=np.int64)
-    owner = source.process_of(ids)
-    order = np.argsort(owner, kind="stable")
-    bounds = np.searchsorted(owner[order], np.arange(len(source.processes) + 1))
-    for process in np.flatnonzero(np.diff(bounds)):
-        mine = np.flatnonzero(index.process == process)
-        if not len(mine):
+    count = len(source.processes)
+    of_process = places_of(source.process_of(steps), count)
+    for mine, at in zip(of_process, places_of(source.process_of(ids), count), strict=True):
+        if not len(mine) or not len(at):
             continue
-        at = order[bounds[process] : bounds[process + 1]]
         ts = source.ts[ids[at]]
-        starts, ends = source.ts[index.slices[mine]], source.end[index.slices[mine]]
-        place = np.searchsorted(starts, ts, side="right") - 1
-        good = (place >= 0) & (ts < ends[place])
+        place = np.searchsorted(source.ts[steps[mine]], ts, side="right") - 1
+        good = (place >= 0) & (ts < source.end[steps[mine]][place])
         found[at[good]] = mine[place[good]]
     return found
 
@@ -135,14 +136,7 @@ def step_index(source: Frame) -> StepIndex:
     process_of = source.process_of(slices).astype(np.int64)
     of_gpu = np.full(len(source), -1, dtype=np.int32)
     launched = source.launched
-    calls = source.launch[launched]
-    at, owner = source.ts[calls], source.process_of(calls)
-    for process in np.unique(process_of):
-        mine = np.flatnonzero(process_of == process)
-        place = np.searchsorted(source.ts[slices[mine]], at, side="right") - 1
-        good = (place >= 0) & (owner == process)
-        good[good] &= at[good] < source.end[slices[mine[place[good]]]]
-        of_gpu[launched[good]] = mine[place[good]]
+    of_gpu[launched] = _step_of(source, slices, source.launch[launched])
     return StepIndex(slices, np.array(numbers, dtype=np.int64), process_of, of_gpu)
 
 

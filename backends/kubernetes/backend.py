@@ -53,7 +53,6 @@ from profrun.contract.exit import Exit
 from profrun.contract.states import Status
 from profrun.errors import ProfrunError
 from profrun.plans.model import Plan, Trial
-from profrun.plans.public import shown_text
 from profrun.store.documents import read_exit, request_cancel, status_of, unsettled
 from profrun.store.events import Handle
 from profrun.store.files import explained, make_dir
@@ -186,7 +185,7 @@ class KubernetesBackend:
                     number,
                     known,
                     [trial.id for trial in group.trials],
-                    shown_text(plan, to_yaml(objects, plan.job.secrets)),
+                    prepared.redactor.text(to_yaml(objects, plan.job.secrets)),
                 )
                 _make(api, objects, secret)
                 for index, trial in enumerate(group.trials):

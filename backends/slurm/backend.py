@@ -18,7 +18,7 @@ from profrun.backends.profilers import patience_s
 from profrun.backends.slurm.allocation import SlurmPlan, check_fits, inside_of, parse_limits, settled, told
 from profrun.backends.slurm.allocation_script import render_allocation
 from profrun.backends.slurm.commands import Slurm, SlurmError
-from profrun.backends.slurm.runtimes import shared_mounts
+from profrun.backends.slurm.runtimes import check_shared, shared_mounts
 from profrun.backends.slurm.script import render_script
 from profrun.backends.slurm.shared_job import begin, read_order, read_turns
 from profrun.backends.slurm.states import Row, ended_status, living_status, parse_sacct, parse_squeue
@@ -31,7 +31,6 @@ from profrun.contract.command import Command, ImageUsed
 from profrun.contract.states import TERMINAL, Status
 from profrun.errors import InputError, ProfrunError, UnavailableError, UsageError
 from profrun.plans.model import Plan, Trial
-from profrun.plans.public import shown_text
 from profrun.store.documents import interrupted, read_exit, request_cancel, status_of
 from profrun.store.events import Handle
 from profrun.store.files import last_line, make_dir, read_json, write_json, write_text
@@ -88,7 +87,7 @@ class SlurmBackend:
                 Slurm's commands are not here, or its controller does not answer.
         """
         plan = settle(plan)
-        _check_shared(plan, run)
+        check_shared(plan, run.path)
         for site, members in by_site(trials).items():
             render_script(plan, members, run.path, cwd)
             settings = plan.job.cluster.of_site(site)
@@ -171,7 +170,7 @@ class SlurmBackend:
         if group.shared:
             write_text(folder / f"{name}.turns", "".join(f"{trial}\n" for trial in trials))
         text = _script(prepared, group, run, number)
-        shown = shown_text(prepared.plan, text)
+        shown = prepared.redactor.text(text)
         write_text(script, shown)
         whole = text if text != shown else None  # it has secrets: only Slurm is given them
         # Written before it is queued: if profrun is killed after that, the tasks are found by the job's name.
@@ -393,13 +392,3 @@ def _request(prepared: SlurmPlan, group: Group, text: str) -> Request:
     trials = [trial.id for trial in group.trials]
     argv = ["sbatch", "--parsable"] if prepared.inside is None else ["bash"]
     return Request(text, {"argv": argv, "script": text, "trials": trials})
-
-
-def _check_shared(plan: Plan, run: Run) -> None:
-    for site in by_site(plan.trials):
-        shared = plan.job.cluster.of_site(site).shared
-        if shared and not run.path.resolve().is_relative_to(Path(shared).expanduser().resolve()):
-            raise UsageError(
-                f"the run folder {run.path} is not in {shared}, which the nodes see (cluster.shared)",
-                fix=f"submit with --runs {shared}/...",
-            )

@@ -11,12 +11,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from profrun.backends.cluster import by_site
 from profrun.backends.mounts import Mount, parse_mount, workdir_outside
 from profrun.backends.slurm.docker_step import docker_words
 from profrun.backends.slurm.image_file import VARIABLE, ImageFile, image_file
 from profrun.errors import UsageError
 from profrun.jobs.cluster import ClusterSettings
 from profrun.jobs.model import Job
+from profrun.plans.model import Plan
 
 RUNTIMES = ("none", "pyxis", "apptainer", "charliecloud", "docker")
 
@@ -126,6 +128,24 @@ def shared_mounts(job: Job, settings: ClusterSettings, cwd: Path) -> list[Mount]
     roots = [cwd.absolute(), *([Path(settings.shared).expanduser()] if settings.shared else ())]
     mounts = [parse_mount(text, cwd) for text in job.mounts]
     return [mount for mount in mounts if any(Path(mount.source).is_relative_to(root) for root in roots)]
+
+
+def check_shared(plan: Plan, run: Path) -> None:
+    """Refuse a run in a folder that the nodes do not see.
+
+    Args:
+        run: the run's folder.
+
+    Raises:
+        UsageError: with the option that names another folder.
+    """
+    for site in by_site(plan.trials):
+        shared = plan.job.cluster.of_site(site).shared
+        if shared and not run.resolve().is_relative_to(Path(shared).expanduser().resolve()):
+            raise UsageError(
+                f"the run folder {run} is not in {shared}, which the nodes see (cluster.shared)",
+                fix=f"submit with --runs {shared}/...",
+            )
 
 
 def _quoted(words: Sequence[str]) -> tuple[str, ...]:

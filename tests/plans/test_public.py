@@ -6,7 +6,7 @@ import pytest
 
 from profrun.jobs.load import load_text
 from profrun.plans.make import make_plan
-from profrun.plans.public import hidden_in, secrets_of, shown_text
+from profrun.plans.public import hidden_in, redactor_of, secrets_of
 
 
 @pytest.mark.parametrize(
@@ -27,7 +27,7 @@ def test_secrets_that_go_to_a_cluster_are_known_and_its_words_are_none(
 ) -> None:
     plan = make_plan(load_text(f"name: t\ncommand: python x.py\ncluster: {cluster}\n"))
     assert secrets_of(plan) == secrets
-    assert shown_text(plan, "a abcdEF1234 key: nvidia.com/gpu") == (
+    assert redactor_of(plan).text("a abcdEF1234 key: nvidia.com/gpu") == (
         "a <redacted> key: nvidia.com/gpu" if secrets else "a abcdEF1234 key: nvidia.com/gpu"
     )
 

@@ -8,7 +8,7 @@ from tests.tracekit import make_trace
 
 
 def test_traces_are_counted_and_never_exceed_the_whole() -> None:
-    told: list[tuple[int, int]] = []
+    told: list[tuple[int, int | None]] = []
     another = counted(lambda done, total: told.append((done, total)), 2)
     for _ in range(3):
         another()
