@@ -2,8 +2,8 @@
 
 CPU seconds depend on the machine and on what else it does. The quotient of two programs that run in turn
 hardly does. In eight rounds, four of them beside four busy processes on two cores, it was 0.39 to 0.44 for
-``--help``, 1.35 to 1.52 for ``submit --dry-run`` (1.58 to 1.61 in three rounds with the further keys of
-Kubernetes), and 0.92 to 1.07 for the words that a shell asks for.
+``--help``, and 0.92 to 1.07 for the words that a shell asks for. For ``submit --dry-run`` it was 1.65 to 1.83
+in 15 rounds of version 0.2: 76 of 187 ms of imports are the 118 modules of profrun, most of it dataclasses.
 """
 
 from __future__ import annotations
