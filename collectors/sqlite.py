@@ -130,5 +130,8 @@ def quoted(name: str) -> str:
 
 
 def text_column(name: str) -> str:
-    """A text column for ``SqliteFile.load``: NULL becomes ``TEXT_NULL`` (undo with ``nullif(x, chr(1))``)."""
-    return f"coalesce(CAST({quoted(name)} AS TEXT), char(1))"
+    """A text column for ``SqliteFile.load``: NULL becomes ``TEXT_NULL`` (undo with ``nullif(x, chr(1))``).
+
+    So does an empty text: in a trace what is missing is NULL.
+    """
+    return f"coalesce(nullif(CAST({quoted(name)} AS TEXT), ''), char(1))"

@@ -293,7 +293,7 @@ class TraceWriter:
 
         Raises:
             UnavailableError: no space left (raised by the context manager).
-            RuntimeError: ``check`` found a broken invariant: a bug of the reader.
+            InputError: ``check`` found a broken invariant: the files are damaged, or the reader has a bug.
         """
         rows = {table: self._write(table) for table in TABLES}
         self._read_back()
@@ -322,7 +322,13 @@ class TraceWriter:
 
         found = problems(self.con, json.loads(json.dumps(self.meta)), slices)
         if found:
-            raise RuntimeError("the reader made a trace that breaks the format: " + "; ".join(found))
+            names = ", ".join(file["name"] for file in self.meta["files"][:3]) or "what was read"
+            raise InputError(
+                f"{names} cannot become a trace",
+                why="; ".join(found),
+                fix="record or export it again if it is damaged; if it is as its profiler wrote it, it is a "
+                "bug of profrun: please report it with the file",
+            )
 
     def _judge(self, slices: Slices, clocks: Clocks) -> bool:
         """Fill ``meta.clocks`` and ``meta.contradictions``; whether times were moved."""

@@ -13,14 +13,23 @@ from profrun.backends.cluster import gpus_per_node, vendor_of
 from profrun.backends.profilers import margin_s
 from profrun.backends.slurm.allocation import EARLY_S, Inside, need_s
 from profrun.backends.slurm.runtimes import runtime
-from profrun.backends.slurm.script import ASIDE, gpu_options, limits, places, request, step, tasks_per_node
+from profrun.backends.slurm.script import (
+    ASIDE,
+    WATCHED,
+    gpu_options,
+    limits,
+    places,
+    request,
+    step,
+    tasks_per_node,
+)
 from profrun.plans.model import Plan, Trial
 
 _BODY = r"""
 run={run}
 turns=$run/slurm/{name}.turns  # trials, in the order in which they run
 said=$run/slurm/{name}.said    # what became of each, which profrun reads
-{aside}
+{aside}{watched}
 say() {{ echo "$*" >>"$said"; }}
 
 # Seconds until the allocation ends; nothing where it has no end, or Slurm does not say.
@@ -32,6 +41,7 @@ seconds_left() {{
     }}'
 }}
 {places}
+overlap="" # or --overlap, see watched
 restarted=${{SLURM_RESTART_COUNT:-0}}
 if [ "$restarted" -gt 0 ]; then say restart; fi
 while read -r id <&3; do
@@ -52,7 +62,7 @@ while read -r id <&3; do
         say "skip $id time"
         continue
     fi
-    {srun} \
+    watched {srun} \
         >>"$run/slurm/{name}.$id.log" 2>&1 </dev/null 3<&-
     say "end $id $?"
 done 3<"$turns"
@@ -92,10 +102,13 @@ def render_allocation(
         nodes, tasks = plan.job.resources.nodes, tasks_per_node(plan, trials[0])
         more += ["--overlap", f"--nodes={nodes}", f"--ntasks={nodes * tasks}", f"--ntasks-per-node={tasks}"]
         more += gpu_options(gpus_per_node(plan.job, settings), settings)
+    else:
+        more.append("$overlap")
     body = _BODY.format(
         run=shlex.quote(str(run)),
         name=name,
         aside=ASIDE,
+        watched=WATCHED,
         places=places(plan, trials[0], settings, how),
         least=margin + EARLY_S,
         srun=step(plan, trials, settings, how, more),

@@ -38,6 +38,37 @@ aside() {
 """
 """A shell function that makes room for the next attempt of ``$trial``."""
 
+WATCHED = r"""
+# srun waits for ever for a step whose slurmstepd was killed: it is ended 30 s after the end of its trial.
+watch() {
+    local ended=0 idle
+    exec {idle}<> <(:)
+    until [ "$ended" -ge 30 ]; do
+        read -rt 5 -u "$idle"
+        kill -0 $$ 2>/dev/null || return
+        if [ -e "$trial/exit.json" ] &&
+            [ -z "$(find "$trial/hook" -name "alive.rank*" -mmin -2 2>/dev/null)" ]; then
+            ended=$((ended + 5))
+        fi
+    done
+    for step in $(squeue -h --steps -j "$SLURM_JOB_ID" -o "%i|%j" | sed -n "s/|profrun:$id\$//p"); do
+        echo "profrun: step $step goes on although $id has ended, and is cancelled"
+        scancel --quiet "$step"
+    done
+    return 0
+}
+watched() { # COMMAND...: run it, and watch it meanwhile
+    watch &
+    "$@"
+    local code=$?
+    # Slurm goes on counting what a cancelled step held as used: later steps share it.
+    { kill $!; wait $!; } 2>/dev/null && overlap=--overlap
+    return "$code"
+}
+"""
+"""Shell functions that end the step of ``$trial``, named ``profrun:$id``, when srun does not see its end. The
+watch makes no process that outlives it: in an allocation that was there before, one would hold its lock."""
+
 _BODY = r"""
 run={run}
 trials=(
@@ -45,13 +76,13 @@ trials=(
 )
 id=${{trials[$SLURM_ARRAY_TASK_ID]}}
 trial=$run/trials/$id
-{aside}
+{aside}{watched}
 if [ "${{SLURM_RESTART_COUNT:-0}}" -gt 0 ]; then
     if grep -qs '"state": *"finished"' "$trial/exit.json"; then exit 0; fi
     aside
 fi
 {places}
-{srun}
+watched {srun}
 """
 
 _PLACES = r"""
@@ -79,8 +110,9 @@ def render_script(
         run=shlex.quote(str(run)),
         trials="\n".join(f"    {shlex.quote(trial.id)}" for trial in trials),
         aside=ASIDE,
+        watched=WATCHED,
         places=places(plan, trials[0], settings, how),
-        srun=step(plan, trials, settings, how),
+        srun=step(plan, trials, settings, how, ['--job-name="profrun:$id"']),
     )
     return "\n".join(lines) + "\n" + body
 

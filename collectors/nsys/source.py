@@ -111,11 +111,13 @@ class ParquetExport:
         present = self.columns[table]
         if _unplaced(stage, present):
             return 0
-        selected = [
-            f"CAST({quoted(column)} AS {stage.type(name)}) AS {name}"
-            for name, column in stage.columns.items()
-            if column in present
-        ]
+        selected = []
+        for name, column in stage.columns.items():
+            if column in present:
+                value = f"CAST({quoted(column)} AS {stage.type(name)})"
+                selected.append(
+                    f"nullif({value}, '') AS {name}" if name in stage.text else f"{value} AS {name}"
+                )
         if not selected:
             return 0
         try:

@@ -97,11 +97,12 @@ def test_ids_and_counts(tmp_path: Path) -> None:
         ]
 
 
-def test_a_reader_that_breaks_the_format_leaves_nothing(tmp_path: Path) -> None:
+def test_files_that_break_the_format_leave_nothing(tmp_path: Path) -> None:
     with TraceWriter(tmp_path / "t") as writer:
         writer.meta.update({"source": "synthetic", "collector": "torch"})
+        writer.meta["files"] = [{"name": "a.json", "bytes": 5, "sha256": None}]
         writer.insert("processes", ("process", "pid", "rank"), [(3, 1, 0)])
-        with pytest.raises(RuntimeError, match="breaks the format"):
+        with pytest.raises(InputError, match=r"a\.json cannot become a trace: .*; record or export it again"):
             writer.finish(check=True)
     assert list(tmp_path.iterdir()) == []
 

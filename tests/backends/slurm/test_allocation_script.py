@@ -69,9 +69,14 @@ class _Place:
         (self.bin / name).write_text(f"#!/bin/bash\n{text}\n")
         (self.bin / name).chmod(0o755)
 
-    def run(self, restarts: int = 0) -> list[str]:
-        """Run the script; the trials that got a step."""
+    def run(self, restarts: int = 0, pause: str = "5") -> list[str]:
+        """Run the script; the trials that got a step.
+
+        Args:
+            pause: seconds between two looks at a trial while srun runs.
+        """
         text = render_allocation(self.plan, self.plan.trials[:3], self.folder, CWD, name="allocation0")
+        text = text.replace("read -rt 5 ", f"read -rt {pause} ")
         ran = self.folder / "ran"
         environ = {
             "PATH": f"{self.bin}:{os.environ['PATH']}",
@@ -148,3 +153,43 @@ def test_a_preempted_trial_that_still_wrote_its_end_runs_again(tmp_path: Path) -
     (tmp_path / "trials" / a / "exit.json").write_text(document)
     assert place.run(restarts=1) == [a, b, c]
     assert (tmp_path / "trials" / a / "attempts/1/exit.json").read_text() == document
+
+
+_HANGS = """echo "step $*"; echo "${@: -1}" >>"$RAN"; echo $$ >"${@: -1}/srun"
+[[ ${@: -1} != *$HANGS* ]] || exec sleep 100"""
+_STEPS = """[[ $* != *--steps* ]] || { echo "7.batch|batch"; for file in trials/*/srun; do
+    id=$(basename "$(dirname "$file")"); echo "7.$id|profrun:$id"; done; }"""
+
+
+def test_a_step_that_goes_on_after_its_trial_has_ended_is_cancelled(tmp_path: Path) -> None:
+    """As when its slurmstepd was killed: srun does not see the end."""
+    place = _Place(tmp_path)
+    a, b, c = place.trials
+    place.stand_in("srun", _HANGS.replace("$HANGS", b))
+    place.stand_in("squeue", f"cd {tmp_path}\n{_STEPS}")
+    place.stand_in(
+        "scancel", f'echo "$*" >>{tmp_path}/cancelled; kill $(cat {tmp_path}/trials/${{2#7.}}/srun)'
+    )
+    (tmp_path / "trials" / b / "exit.json").write_text("{}")
+    assert place.run(pause="0.01") == [a, b, c]
+    assert (tmp_path / "cancelled").read_text() == f"--quiet 7.{b}\n"
+    assert place.said[3] == f"end {b} 143"
+    shared = ["--overlap" in (tmp_path / f"slurm/allocation0.{name}.log").read_text() for name in (a, b, c)]
+    assert shared == [False, False, True]
+    assert (
+        f"step 7.{b} goes on although {b} has ended" in (tmp_path / f"slurm/allocation0.{b}.log").read_text()
+    )
+
+
+def test_a_step_without_an_end_of_its_trial_is_left_alone(tmp_path: Path) -> None:
+    """Also while a rank of an ended trial gives signs of life."""
+    place = _Place(tmp_path)
+    a, b, _ = place.trials
+    place.stand_in("srun", 'echo "${@: -1}" >>"$RAN"; sleep 0.3')
+    place.stand_in("scancel", f'echo "$*" >>{tmp_path}/cancelled')
+    (tmp_path / "trials" / b / "exit.json").write_text("{}")
+    (tmp_path / "trials" / b / "hook").mkdir()
+    (tmp_path / "trials" / b / "hook/alive.rank1").write_text("")
+    assert place.run(pause="0.001") == place.trials
+    assert not (tmp_path / "cancelled").exists()
+    assert place.said[1] == f"end {a} 0"

@@ -123,7 +123,8 @@ def test_setup_can_change_the_masters_address() -> None:
     made = plan(command="torchrun t.py {batch}", cluster="setup: ['export MASTER_ADDR=$MASTER_ADDR-ib0']")
     text = render_script(made, made.trials, RUN, CWD)
     places = [
-        text.index(word) for word in ("export MASTER_ADDR MASTER", "-ib0", "export PET_NNODES", "srun ")
+        text.index(word)
+        for word in ("export MASTER_ADDR MASTER", "-ib0", "export PET_NNODES", "watched srun ")
     ]
     assert places == sorted(places)
 

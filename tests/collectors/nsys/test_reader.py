@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import sqlite3
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import pytest
 
 from profrun.errors import InputError
@@ -518,3 +521,30 @@ def test_a_guessed_gpu_has_no_uuid_and_the_hook_says_which_it_is(tmp_path: Path)
             (folder / "steps.json").write_text(json.dumps(steps))
         trace = trace_of(folder, make_export(folder / "x", given, ["k"]))
         assert trace.sql("SELECT name, uuid, host_ordinal FROM devices").rows == [expected], name
+
+
+@pytest.mark.parametrize("parquet", [False, True])
+def test_an_empty_name_is_a_missing_one(tmp_path: Path, parquet: bool) -> None:
+    tables = {
+        KERNEL: [kernel(100, 200, corr=5)],
+        RUNTIME: [call(10, 20, corr=5)],
+        "NVTX_EVENTS": [push_pop(5, 30, "")],
+        "PROCESSES": [{"globalPid": gpid(7), "pid": 7, "name": ""}],
+    }
+    export = make_export(tmp_path / "x", tables, ["", ""])
+    if parquet:
+        folder = tmp_path / "parquet"
+        folder.mkdir()
+        with contextlib.closing(sqlite3.connect(export)) as con:
+            for table in (*tables, "StringIds"):
+                cursor = con.execute(f'SELECT * FROM "{table}"')
+                names = [column[0] for column in cursor.description]
+                rows = [dict(zip(names, row, strict=True)) for row in cursor]
+                (folder / "rows.json").write_text(json.dumps(rows))
+                duckdb.execute(f"COPY (FROM '{folder}/rows.json') TO '{folder}/{table}.parquet'")
+        (folder / "rows.json").unlink()
+        export = folder
+    trace = trace_of(tmp_path, export)
+    found = dict(trace.sql("SELECT kind, name FROM slices").rows)
+    assert found == {"kernel": "unknown kernel", "api": "unknown API call", "range": "unnamed range"}
+    assert trace.sql("SELECT name FROM processes").rows == [(None,)]

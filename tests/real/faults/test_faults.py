@@ -32,8 +32,7 @@ def test_sixty_faults_are_survived(tmp_path: Path) -> None:
 
 
 def test_faults_in_containers_and_on_a_cluster_are_survived() -> None:
-    # Seed 6 kills the slurmstepd of a batch step, which is not survived yet: see docs/reliability.md.
-    words = ["--seed", "1", "--count", "5", "--jobs", "5", "--backends", "docker,slurm"]
+    words = ["--seed", "1", "--count", "6", "--jobs", "6", "--backends", "docker,slurm"]
     with tempfile.TemporaryDirectory(prefix="pf", dir="/tmp") as folder:  # the path of a socket has 107 bytes
         survived(*words, "--folder", folder)
 

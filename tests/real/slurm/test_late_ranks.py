@@ -93,6 +93,25 @@ def test_the_program_of_a_rank_ends_with_its_wrapper(desk: Desk) -> None:
     ], err
 
 
+@pytest.mark.parametrize("allocation", ["one", "each"])
+def test_a_killed_slurmstepd_keeps_no_trial_from_its_turn(desk: Desk, allocation: str) -> None:
+    """srun alone would wait until the time limit: it does not see that its step has ended."""
+    desk.write("work.py", "import pathlib, time\npathlib.Path('began').touch()\ntime.sleep(3)\n")
+    rest = f"repeats: 2\ncluster: {{allocation: {allocation}}}\nresources: {{timeout: 5m, grace: 5s}}"
+    desk.write("job.yaml", spec("python3 work.py", f"collectors: [none]\n{rest}"))
+    process = desk.start("submit", "job.yaml", "--backend", "slurm", "--json")
+    wait_for(desk.folder / "began")
+    daemons = {
+        parent(pid) for pid in pids(desk.cluster, "n1") if any("run.py" in word for word in words(pid))
+    }
+    kill([pid for pid in daemons if words(pid)[0].startswith("slurmstepd:")])
+    out, err = process.communicate(timeout=400)
+    assert ends(json.loads(out)) == [("finished", None)] * 2, err
+    logs = "".join(file.read_text() for file in (desk.run_folder() / "slurm").glob("*.log"))
+    assert "goes on although" in logs
+    assert desk.cluster.run("squeue", "-h") == ""
+
+
 def test_cancel_ends_a_trial_that_waits_for_a_rank(desk: Desk) -> None:
     desk.write("late.py", LATE)
     desk.write("job.yaml", spec("python3 late.py 1 500", f"collectors: [none]\n{TWO_NODES}"))

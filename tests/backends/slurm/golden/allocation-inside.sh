@@ -19,6 +19,33 @@ aside() {
     mkdir -p "$trial/raw"
 }
 
+# srun waits for ever for a step whose slurmstepd was killed: it is ended 30 s after the end of its trial.
+watch() {
+    local ended=0 idle
+    exec {idle}<> <(:)
+    until [ "$ended" -ge 30 ]; do
+        read -rt 5 -u "$idle"
+        kill -0 $$ 2>/dev/null || return
+        if [ -e "$trial/exit.json" ] &&
+            [ -z "$(find "$trial/hook" -name "alive.rank*" -mmin -2 2>/dev/null)" ]; then
+            ended=$((ended + 5))
+        fi
+    done
+    for step in $(squeue -h --steps -j "$SLURM_JOB_ID" -o "%i|%j" | sed -n "s/|profrun:$id\$//p"); do
+        echo "profrun: step $step goes on although $id has ended, and is cancelled"
+        scancel --quiet "$step"
+    done
+    return 0
+}
+watched() { # COMMAND...: run it, and watch it meanwhile
+    watch &
+    "$@"
+    local code=$?
+    # Slurm goes on counting what a cancelled step held as used: later steps share it.
+    { kill $!; wait $!; } 2>/dev/null && overlap=--overlap
+    return "$code"
+}
+
 say() { echo "$*" >>"$said"; }
 
 # Seconds until the allocation ends; nothing where it has no end, or Slurm does not say.
@@ -32,6 +59,7 @@ seconds_left() {
 
 MASTER_ADDR=$(scontrol show hostnames "$SLURM_JOB_NODELIST" | head -n 1)
 export MASTER_ADDR MASTER_PORT=$((20000 + SLURM_JOB_ID % 20000))
+overlap="" # or --overlap, see watched
 restarted=${SLURM_RESTART_COUNT:-0}
 if [ "$restarted" -gt 0 ]; then say restart; fi
 while read -r id <&3; do
@@ -52,7 +80,7 @@ while read -r id <&3; do
         say "skip $id time"
         continue
     fi
-    srun --kill-on-bad-exit=0 --wait=960 --job-name="profrun:$id" --overlap --nodes=2 --ntasks=8 --ntasks-per-node=4 --gpus-per-node=4 python3 "$run/bundle/run.py" "$trial" \
+    watched srun --kill-on-bad-exit=0 --wait=960 --job-name="profrun:$id" --overlap --nodes=2 --ntasks=8 --ntasks-per-node=4 --gpus-per-node=4 python3 "$run/bundle/run.py" "$trial" \
         >>"$run/slurm/allocation0.$id.log" 2>&1 </dev/null 3<&-
     say "end $id $?"
 done 3<"$turns"

@@ -26,6 +26,33 @@ aside() {
     mkdir -p "$trial/raw"
 }
 
+# srun waits for ever for a step whose slurmstepd was killed: it is ended 30 s after the end of its trial.
+watch() {
+    local ended=0 idle
+    exec {idle}<> <(:)
+    until [ "$ended" -ge 30 ]; do
+        read -rt 5 -u "$idle"
+        kill -0 $$ 2>/dev/null || return
+        if [ -e "$trial/exit.json" ] &&
+            [ -z "$(find "$trial/hook" -name "alive.rank*" -mmin -2 2>/dev/null)" ]; then
+            ended=$((ended + 5))
+        fi
+    done
+    for step in $(squeue -h --steps -j "$SLURM_JOB_ID" -o "%i|%j" | sed -n "s/|profrun:$id\$//p"); do
+        echo "profrun: step $step goes on although $id has ended, and is cancelled"
+        scancel --quiet "$step"
+    done
+    return 0
+}
+watched() { # COMMAND...: run it, and watch it meanwhile
+    watch &
+    "$@"
+    local code=$?
+    # Slurm goes on counting what a cancelled step held as used: later steps share it.
+    { kill $!; wait $!; } 2>/dev/null && overlap=--overlap
+    return "$code"
+}
+
 say() { echo "$*" >>"$said"; }
 
 # Seconds until the allocation ends; nothing where it has no end, or Slurm does not say.
@@ -55,6 +82,7 @@ if [ ! -e "$image.done" ]; then
     image='nvcr.io#nvidia/pytorch:25.12-py3'
 fi
 export PET_NNODES=$SLURM_NNODES PET_NPROC_PER_NODE=4 PET_MASTER_ADDR=$MASTER_ADDR PET_MASTER_PORT=$MASTER_PORT
+overlap="" # or --overlap, see watched
 restarted=${SLURM_RESTART_COUNT:-0}
 if [ "$restarted" -gt 0 ]; then say restart; fi
 while read -r id <&3; do
@@ -75,7 +103,7 @@ while read -r id <&3; do
         say "skip $id time"
         continue
     fi
-    srun --kill-on-bad-exit=0 --wait=2160 --job-name="profrun:$id" --container-image="$image" --container-mounts=/shared/me/project:/shared/me/project:ro,/shared/runs/transformer-20260101T000000Z-abcd:/shared/runs/transformer-20260101T000000Z-abcd --container-workdir=/shared/me/project --no-container-mount-home --mpi=pmix bash -c 'PET_NODE_RANK=$SLURM_NODEID exec python3 "$1" "$2"' wrapper "$run/bundle/run.py" "$trial" \
+    watched srun --kill-on-bad-exit=0 --wait=2160 --job-name="profrun:$id" $overlap --container-image="$image" --container-mounts=/shared/me/project:/shared/me/project:ro,/shared/runs/transformer-20260101T000000Z-abcd:/shared/runs/transformer-20260101T000000Z-abcd --container-workdir=/shared/me/project --no-container-mount-home --mpi=pmix bash -c 'PET_NODE_RANK=$SLURM_NODEID exec python3 "$1" "$2"' wrapper "$run/bundle/run.py" "$trial" \
         >>"$run/slurm/allocation0.$id.log" 2>&1 </dev/null 3<&-
     say "end $id $?"
 done 3<"$turns"

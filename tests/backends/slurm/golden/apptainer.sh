@@ -37,6 +37,33 @@ aside() {
     mkdir -p "$trial/raw"
 }
 
+# srun waits for ever for a step whose slurmstepd was killed: it is ended 30 s after the end of its trial.
+watch() {
+    local ended=0 idle
+    exec {idle}<> <(:)
+    until [ "$ended" -ge 30 ]; do
+        read -rt 5 -u "$idle"
+        kill -0 $$ 2>/dev/null || return
+        if [ -e "$trial/exit.json" ] &&
+            [ -z "$(find "$trial/hook" -name "alive.rank*" -mmin -2 2>/dev/null)" ]; then
+            ended=$((ended + 5))
+        fi
+    done
+    for step in $(squeue -h --steps -j "$SLURM_JOB_ID" -o "%i|%j" | sed -n "s/|profrun:$id\$//p"); do
+        echo "profrun: step $step goes on although $id has ended, and is cancelled"
+        scancel --quiet "$step"
+    done
+    return 0
+}
+watched() { # COMMAND...: run it, and watch it meanwhile
+    watch &
+    "$@"
+    local code=$?
+    # Slurm goes on counting what a cancelled step held as used: later steps share it.
+    { kill $!; wait $!; } 2>/dev/null && overlap=--overlap
+    return "$code"
+}
+
 if [ "${SLURM_RESTART_COUNT:-0}" -gt 0 ]; then
     if grep -qs '"state": *"finished"' "$trial/exit.json"; then exit 0; fi
     aside
@@ -59,4 +86,4 @@ if [ ! -e "$image.done" ]; then
     echo "profrun: the image could not be made into a file: $(tail -n 1 /shared/runs/transformer-20260101T000000Z-abcd/slurm/image-c0f6c307.sif.log); each task imports it" >&2
     image=docker://nvcr.io/nvidia/pytorch:25.12-py3
 fi
-srun --kill-on-bad-exit=0 --wait=2160 apptainer exec --rocm --no-home --bind=/shared/me/project:/shared/me/project:ro --bind=/shared/runs/transformer-20260101T000000Z-abcd:/shared/runs/transformer-20260101T000000Z-abcd --pwd=/shared/me/project "$image" python3 "$run/bundle/run.py" "$trial"
+watched srun --kill-on-bad-exit=0 --wait=2160 --job-name="profrun:$id" apptainer exec --rocm --no-home --bind=/shared/me/project:/shared/me/project:ro --bind=/shared/runs/transformer-20260101T000000Z-abcd:/shared/runs/transformer-20260101T000000Z-abcd --pwd=/shared/me/project "$image" python3 "$run/bundle/run.py" "$trial"

@@ -37,6 +37,33 @@ aside() {
     mkdir -p "$trial/raw"
 }
 
+# srun waits for ever for a step whose slurmstepd was killed: it is ended 30 s after the end of its trial.
+watch() {
+    local ended=0 idle
+    exec {idle}<> <(:)
+    until [ "$ended" -ge 30 ]; do
+        read -rt 5 -u "$idle"
+        kill -0 $$ 2>/dev/null || return
+        if [ -e "$trial/exit.json" ] &&
+            [ -z "$(find "$trial/hook" -name "alive.rank*" -mmin -2 2>/dev/null)" ]; then
+            ended=$((ended + 5))
+        fi
+    done
+    for step in $(squeue -h --steps -j "$SLURM_JOB_ID" -o "%i|%j" | sed -n "s/|profrun:$id\$//p"); do
+        echo "profrun: step $step goes on although $id has ended, and is cancelled"
+        scancel --quiet "$step"
+    done
+    return 0
+}
+watched() { # COMMAND...: run it, and watch it meanwhile
+    watch &
+    "$@"
+    local code=$?
+    # Slurm goes on counting what a cancelled step held as used: later steps share it.
+    { kill $!; wait $!; } 2>/dev/null && overlap=--overlap
+    return "$code"
+}
+
 if [ "${SLURM_RESTART_COUNT:-0}" -gt 0 ]; then
     if grep -qs '"state": *"finished"' "$trial/exit.json"; then exit 0; fi
     aside
@@ -45,7 +72,7 @@ fi
 MASTER_ADDR=$(scontrol show hostnames "$SLURM_JOB_NODELIST" | head -n 1)
 export MASTER_ADDR MASTER_PORT=$((20000 + SLURM_JOB_ID % 20000))
 ulimit -c 0
-srun --kill-on-bad-exit=0 --wait=2160 bash -c 'limits=(--cpuset-cpus="$(awk '"'"'/^Cpus_allowed_list/ {print $2}'"'"' /proc/self/status)")
+watched srun --kill-on-bad-exit=0 --wait=2160 --job-name="profrun:$id" bash -c 'limits=(--cpuset-cpus="$(awk '"'"'/^Cpus_allowed_list/ {print $2}'"'"' /proc/self/status)")
 memory=${SLURM_MEM_PER_NODE:-$((${SLURM_MEM_PER_CPU:-0} * ${SLURM_CPUS_ON_NODE:-0}))}
 memory=$((memory / ${SLURM_NTASKS_PER_NODE:-1}))
 # NCCL registers memory; an engine without CAP_SYS_RESOURCE (bit 24) may not raise that limit.

@@ -36,6 +36,33 @@ aside() {
     mkdir -p "$trial/raw"
 }
 
+# srun waits for ever for a step whose slurmstepd was killed: it is ended 30 s after the end of its trial.
+watch() {
+    local ended=0 idle
+    exec {idle}<> <(:)
+    until [ "$ended" -ge 30 ]; do
+        read -rt 5 -u "$idle"
+        kill -0 $$ 2>/dev/null || return
+        if [ -e "$trial/exit.json" ] &&
+            [ -z "$(find "$trial/hook" -name "alive.rank*" -mmin -2 2>/dev/null)" ]; then
+            ended=$((ended + 5))
+        fi
+    done
+    for step in $(squeue -h --steps -j "$SLURM_JOB_ID" -o "%i|%j" | sed -n "s/|profrun:$id\$//p"); do
+        echo "profrun: step $step goes on although $id has ended, and is cancelled"
+        scancel --quiet "$step"
+    done
+    return 0
+}
+watched() { # COMMAND...: run it, and watch it meanwhile
+    watch &
+    "$@"
+    local code=$?
+    # Slurm goes on counting what a cancelled step held as used: later steps share it.
+    { kill $!; wait $!; } 2>/dev/null && overlap=--overlap
+    return "$code"
+}
+
 if [ "${SLURM_RESTART_COUNT:-0}" -gt 0 ]; then
     if grep -qs '"state": *"finished"' "$trial/exit.json"; then exit 0; fi
     aside
@@ -54,4 +81,4 @@ on_nodes 'umask 077; to=$1.$SLURM_NODEID
     mkdir "$to.part" && cp -r "$2/." "$to.part" && mv "$to.part" "$to"' ||
     echo "profrun: not every node has a copy of the in-job part: ranks on the others use $run/bundle"
 trap 'on_nodes "rm -rf \"\$1.\$SLURM_NODEID\" \"\$1.\$SLURM_NODEID.part\""' EXIT
-srun --kill-on-bad-exit=0 --wait=2160 sh -c 'bundle=$1.$SLURM_NODEID; [ -O "$bundle/run.py" ] || bundle=$2; PET_NODE_RANK=$SLURM_NODEID exec python3 "$bundle/run.py" "$3"' wrapper "$staged" "$run/bundle" "$trial"
+watched srun --kill-on-bad-exit=0 --wait=2160 --job-name="profrun:$id" sh -c 'bundle=$1.$SLURM_NODEID; [ -O "$bundle/run.py" ] || bundle=$2; PET_NODE_RANK=$SLURM_NODEID exec python3 "$bundle/run.py" "$3"' wrapper "$staged" "$run/bundle" "$trial"
