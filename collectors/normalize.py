@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypedDict
@@ -16,7 +16,7 @@ from profrun.collectors.sniff import make_source
 from profrun.collectors.unpacked import Unpacked
 from profrun.contract.profilers import BUILT_IN, UnknownProfilerError, names, profiler
 from profrun.errors import InputError, UnavailableError, UsageError
-from profrun.traces.meta import ClockEntry, ContradictionEntry, SourceFile, TraceMeta
+from profrun.traces.meta import ClockEntry, ContradictionEntry, SourceFile, TraceMeta, TrialEntry
 from profrun.traces.writer import TraceWriter
 
 HASH_LIMIT = 64 << 20
@@ -110,7 +110,7 @@ def normalize(
     out: Path,
     *,
     reader: str | None = None,
-    job: Mapping[str, object] | None = None,
+    job: TrialEntry | None = None,
     steps: Sequence[Path] = (),
     samples: Sequence[Path] = (),
     progress: Progress | None = None,
@@ -145,7 +145,7 @@ def normalize(
         with unpacked.named():
             chosen = _choose(sources, reader)
             writer.meta["files"] = [_file_entry(source.path) for source in given]
-            writer.meta["job"] = dict(job) if job else None
+            writer.meta["job"] = job or None
             chosen.read(sources, writer, progress or _silent)
         hosts = step_times.add_files(writer, steps) if writer.meta["source"] != "steps" else {}
         sampled.add_files(writer, samples, hosts)

@@ -34,6 +34,7 @@ from profrun.store.files import explained, make_dir, os_error, read_json, write_
 from profrun.store.private import forget_private, write_private
 from profrun.store.runs import Run
 from profrun.store.state import TrialRecord
+from profrun.traces.meta import TrialEntry
 
 _MOST_ATTEMPTS = 1_000_000
 _NUMBER = re.compile(r"[0-9]{1,6}", re.ASCII)
@@ -201,9 +202,9 @@ def _keeps_environment(name: str) -> bool:
         return False
 
 
-def job_of(run: Run, record: TrialRecord) -> dict[str, Any]:
+def job_of(run: Run, record: TrialRecord) -> TrialEntry:
     """What a trace keeps of its trial (``meta.job``)."""
-    known: dict[str, Any] = {
+    known: TrialEntry = {
         "run": run.name,
         "trial": record.id,
         "variant": record.variant,
@@ -216,7 +217,8 @@ def job_of(run: Run, record: TrialRecord) -> dict[str, Any]:
         "cut": any(one.code == RECORDING_CUT for one in record.warnings),
     }
     for file in record.paths.steps()[:1]:
-        known["work"] = (read_json(file) or {}).get("work")
+        work = (read_json(file) or {}).get("work")
+        known["work"] = work if isinstance(work, dict) else None
     return known
 
 

@@ -73,6 +73,22 @@ class ContradictionEntry(TypedDict):
     example: int | None
 
 
+class TrialEntry(TypedDict, total=False):
+    """What profrun knew of the trial of a trace. ``work`` is what its ``steps.json`` declares."""
+
+    run: str | None
+    trial: str | None
+    variant: str | None
+    collector: str | None
+    blocking: bool | None
+    repeat: int | None
+    attempt: int | None
+    state: str | None
+    nodes: list[str] | None
+    cut: bool | None
+    work: dict[str, Any] | None
+
+
 class TraceMeta(TypedDict, total=False):
     """meta.json; ``META_KEYS`` says what each key means. A reader sets its keys one after the other."""
 
@@ -86,7 +102,7 @@ class TraceMeta(TypedDict, total=False):
     files: list[SourceFile]
     replayed: bool
     launch_blocking: bool | None
-    job: dict[str, Any] | None
+    job: TrialEntry | None
     counts: Counts
     clocks: list[ClockEntry]
     contradictions: list[ContradictionEntry]

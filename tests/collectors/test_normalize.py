@@ -12,6 +12,7 @@ import pytest
 
 from profrun.collectors.normalize import normalize
 from profrun.errors import InputError, UsageError
+from profrun.traces.meta import TrialEntry
 from profrun.traces.trace import Trace
 from tests.collectors.torch.kineto import api, document, issues, kernel, op
 from tests.conftest import first, shared_data
@@ -119,7 +120,7 @@ def test_a_wrong_suffix_does_not_matter(tmp_path: Path) -> None:
     ],
 )
 def test_a_trials_orders_say_whether_launches_blocked_where_the_recording_does_not(
-    tmp_path: Path, events: list[Any], job: dict[str, Any] | None, stated: bool | None
+    tmp_path: Path, events: list[Any], job: TrialEntry | None, stated: bool | None
 ) -> None:
     document_ = document(events) if events[0]["cat"] == "kernel" else {"traceEvents": events}
     (tmp_path / "a.json").write_text(json.dumps(document_))

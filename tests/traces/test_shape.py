@@ -29,7 +29,15 @@ def test_a_table_in_place_of_another_is_refused_by_name(folder: Path) -> None:
 
 @pytest.mark.parametrize(
     ("key", "value"),
-    [("files", 5), ("counts", []), ("job", "x"), ("vendor", None), ("clocks", [1]), ("\udfff", 1)],
+    [
+        ("files", 5),
+        ("counts", []),
+        ("job", "x"),
+        ("job", {"variant": 5}),
+        ("vendor", None),
+        ("clocks", [1]),
+        ("\udfff", 1),
+    ],
 )
 def test_meta_of_another_shape_is_refused(folder: Path, key: str, value: Any) -> None:
     meta = json.loads((folder / "meta.json").read_text()) | {key: value}
