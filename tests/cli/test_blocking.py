@@ -11,6 +11,7 @@ from tests.cli.sides import words_of
 from tests.runner.scripted import new_run
 
 
+@pytest.mark.thorough
 def test_blocking_twins_by_hand(sides: Path, capsys: Capture) -> None:
     done = call(capsys, "blocking", *words_of("a"), "vs", *words_of("c"), "--json")
     assert done.code == 0, done.err

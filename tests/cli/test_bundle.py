@@ -77,6 +77,7 @@ def test_what_is_packed_opens_as_a_run_and_holds_no_secret(
     assert "in the place of a secret" in resumed.err
 
 
+@pytest.mark.thorough
 def test_the_same_run_gives_the_same_bytes(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for name in ("a.tar.gz", "b.tar.gz"):
         assert call(capsys, "bundle", run, "--out", name).code == 0
@@ -98,6 +99,7 @@ def test_a_secret_in_a_file_refuses_the_archive_and_is_not_shown(
     assert not Path("raw.tar.gz").exists()
 
 
+@pytest.mark.thorough
 def test_a_folder_of_an_older_profrun_is_packed_without_its_secrets(
     run: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
+import pytest
+
 from profrun.store.runs import Run
 from profrun.store.state import read_state
 from tests.cli.programs import WAITS, last_run, wait_until, write_job
@@ -24,6 +26,7 @@ def test_the_orphan_of_a_killed_driver_is_cancelled_well(here: Path, capsys: Cap
     assert (done.json["state"], trial["state"], trial["steps"]) == ("cancelled", "cancelled", 8)
 
 
+@pytest.mark.thorough
 def test_detach_status_and_cancel_from_outside(here: Path, capsys: Capture) -> None:
     done = call(capsys, "submit", write_job(here, WAITS, "x", repeats=2), "--detach", "--json")
     assert done.code == 0

@@ -19,6 +19,7 @@ from tests.support.memory import PEAK_KIB
 from tests.tracekit import make_trace
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(("works", "code"), first(1, [(False, 69), (True, 0)]))
 def test_open_asks_for_a_browser(
     tmp_path: Path,

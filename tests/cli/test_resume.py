@@ -46,6 +46,7 @@ def test_kill_9_and_resume_repeat_nothing_that_finished(here: Path) -> None:
     assert all(t["trace"] for t in done.json["trials"])
 
 
+@pytest.mark.thorough
 def test_a_killed_trial_is_repeated_and_its_first_attempt_kept(here: Path) -> None:
     job = write_job(here, WAITS, "x")
     with start("submit", job, cwd=here) as child:
@@ -64,6 +65,7 @@ def test_a_killed_trial_is_repeated_and_its_first_attempt_kept(here: Path) -> No
     assert (record.state, record.attempt) == ("finished", 2)
 
 
+@pytest.mark.thorough
 def test_a_detached_resume_repeats_what_failed_and_says_when_it_cannot_start(
     here: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -81,6 +83,7 @@ def test_a_detached_resume_repeats_what_failed_and_says_when_it_cannot_start(
     wait_until(lambda: not read_state(last_run(here)).driven)
 
 
+@pytest.mark.thorough
 def test_a_disk_that_fills_up_is_one_line_and_resume_goes_on(
     here: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
 ) -> None:

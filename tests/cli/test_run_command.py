@@ -69,6 +69,7 @@ def test_set_is_laid_over_it_and_then_the_resolved_job_repeats_it(here: Path, ca
     assert run.name.startswith("mine-")
 
 
+@pytest.mark.thorough
 def test_a_detached_run_goes_on(here: Path, capsys: Capture) -> None:
     (here / "work.py").write_text(STEPS)
     done = call(capsys, "run", "-c", "none", "--detach", "--json", "python", "work.py", "8")

@@ -96,6 +96,7 @@ def test_no_planted_secret_is_in_a_dry_run(
             assert "128" in done.out
 
 
+@pytest.mark.thorough
 def test_a_run_with_secrets_is_repeated_by_resume_and_by_its_own_spec(
     planted: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -8,6 +8,7 @@ from profrun.contract.schedule import Schedule
 from tests.conftest import missing
 
 
+@pytest.mark.thorough
 def test_steps_are_counted_as_torch_does() -> None:
     try:
         from torch.profiler import ProfilerAction, schedule

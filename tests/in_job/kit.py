@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import atexit
+import compileall
+import functools
 import json
 import os
+import shutil
 import stat
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -18,6 +23,16 @@ from profrun.contract.finding import Finding
 from profrun.plans.bundle import write_bundle
 
 SCHEDULE = {"wait": 1, "warmup": 1, "active": 2, "repeat": 1, "skip_first": 0}
+
+
+@functools.cache
+def _bundle() -> Path:
+    """The in-job part, written and compiled once for each process of the tests."""
+    folder = Path(tempfile.mkdtemp(prefix="profrun-in-job-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    write_bundle(folder / "bundle")
+    compileall.compile_dir(folder / "bundle", quiet=1)
+    return folder / "bundle"
 
 
 @dataclass
@@ -62,7 +77,7 @@ class Trial:
     def __init__(self, root: Path, argv: Sequence[str], script: str | None = None, **command: Any) -> None:
         self.bundle = root / "bundle"
         if not self.bundle.exists():
-            write_bundle(self.bundle)
+            self.bundle.symlink_to(_bundle())
         self.work = root / "work"
         self.work.mkdir(exist_ok=True)
         if script is not None:

@@ -18,6 +18,7 @@ WAITS = f"import subprocess, sys\nfor _ in range(2): subprocess.run([sys.executa
 NOBODY_WAITS = f"import signal; signal.signal(signal.SIGCHLD, signal.SIG_IGN)\n{WAITS}"
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("program", [WAITS, NOBODY_WAITS], ids=["waited for", "not waited for"])
 def test_the_time_of_ended_children_stays(program: str) -> None:
     """Two children use half a second each; the sum never falls, and has them both."""

@@ -95,6 +95,7 @@ def kill(process: subprocess.Popen[str]) -> None:
     process.communicate()
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("who", first(1, ["1", "0"]))
 def test_a_rank_that_is_later_than_the_grace_and_the_patience_is_waited_for(tmp_path: Path, who: str) -> None:
     trial = Trial(tmp_path, LATE, ranks=2, grace_s=0.5, patience_s=3.0)
@@ -119,6 +120,7 @@ def test_the_phase_says_which_rank_is_waited_for(tmp_path: Path) -> None:
         kill(process)
 
 
+@pytest.mark.thorough
 def test_a_rank_that_was_killed_is_told_from_a_late_one(tmp_path: Path) -> None:
     trial = Trial(tmp_path, LATE, ranks=2, grace_s=0.5, patience_s=2.0)
     processes = start(trial, LATE="600", WHO="1")
@@ -142,6 +144,7 @@ def test_a_rank_that_waits_for_a_failed_one_is_ended(tmp_path: Path, who: str) -
     assert "the program exited with 9" in value["reason"]
 
 
+@pytest.mark.thorough
 def test_a_rank_that_waits_for_a_killed_one_is_ended(tmp_path: Path) -> None:
     trial = Trial(tmp_path, LATE, ranks=2, grace_s=5, patience_s=2.0)
     processes = start(trial, LATE="600", WHO="01")
@@ -152,6 +155,7 @@ def test_a_rank_that_waits_for_a_killed_one_is_ended(tmp_path: Path) -> None:
     assert (done.exit["state"], done.exit["code"], done.code) == ("failed", "rank-silent", 130)
 
 
+@pytest.mark.thorough
 def test_a_rank_that_waits_for_rank_0_in_vain_is_ended(tmp_path: Path) -> None:
     trial = Trial(tmp_path, LATE, ranks=2, grace_s=5, patience_s=2.0)
     processes = start(trial, LATE="600", WHO="01")
@@ -164,6 +168,7 @@ def test_a_rank_that_waits_for_rank_0_in_vain_is_ended(tmp_path: Path) -> None:
     assert not (trial.folder / "exit.json").exists()  # the engine knows how rank 0 ended
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(("cancel", "state"), first(1, [(True, "cancelled"), (False, "timeout")]))
 def test_a_signal_ends_the_wait_within_the_grace(tmp_path: Path, cancel: bool, state: str) -> None:
     trial = Trial(tmp_path, LATE, ranks=2, grace_s=0.5)

@@ -80,6 +80,7 @@ def test_it_ends_with_the_wrapper_and_not_before(tmp_path: Path, number: signal.
     assert rows
 
 
+@pytest.mark.thorough
 def test_what_the_program_leaves_behind_is_ended_and_the_sampler_is_not(tmp_path: Path) -> None:
     script = "import subprocess, time; subprocess.Popen(['sleep', '600']); time.sleep(0.5)"
     done = Trial(tmp_path, python(script)).run()

@@ -112,6 +112,7 @@ print("own profiler saw", len(p.key_averages()))
 """
 
 
+@pytest.mark.thorough
 def test_training_with_accumulation_exceptions_and_two_optimizers(jobs: Jobs) -> None:
     done = jobs.done("train")
     assert done.exit["state"] == "finished", done.exit["reason"]

@@ -65,6 +65,7 @@ def test_a_program_that_got_the_batch_systems_signal_first_was_stopped_by_it(tmp
     assert (done.exit["state"], done.exit["stopped_by"]) == ("timeout", "SIGTERM")
 
 
+@pytest.mark.thorough
 def test_the_time_limit_ends_the_app_and_keeps_the_report(tmp_path: Path) -> None:
     """The profiler needs 1.5 s to write after the app has ended, and is not signalled itself."""
     on_signal = (

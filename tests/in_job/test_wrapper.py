@@ -188,6 +188,7 @@ def test_blocking_sets_the_vendors_variables_and_one_visibility(tmp_path: Path) 
     assert amd.log() == "['AMD_SERIALIZE_KERNEL', 'HIP_LAUNCH_BLOCKING', 'ROCR_VISIBLE_DEVICES']\n"
 
 
+@pytest.mark.thorough
 def test_a_profiler_that_writes_after_the_app_and_its_export(tmp_path: Path) -> None:
     env = fake_nsys(tmp_path, 0.6)
     done = Trial(tmp_path, python("import time; print('app'); time.sleep(0.3)"), collector="nsys").run(env)
@@ -207,6 +208,7 @@ def test_a_profiler_that_writes_after_the_app_and_its_export(tmp_path: Path) -> 
     assert (crashed.exit["exit_code"], crashed.exit["signal"]) == (None, "SIGABRT")
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("failures", "tries", "state", "codes", "files"),
     [
@@ -252,6 +254,7 @@ def test_a_profiler_that_fails_before_the_program_is_started_again(
         assert (done.exit["code"], done.exit["reason"]) == ("not-started", said)
 
 
+@pytest.mark.thorough
 def test_a_profiler_that_waits_for_ever_before_the_program_is_ended_and_started_again(tmp_path: Path) -> None:
     """The real one did: it waited for hours, up to the time limit, and the program had never begun."""
     env = fake_nsys(tmp_path, 0.1, lost_starts=1, hang_s=300)

@@ -96,6 +96,7 @@ def test_recordings_are_read_as_on_linux(system: str, tmp_path: Path, on_linux: 
             assert there.out == here.out, words
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("system", first(1, ["win32", "darwin"]))
 def test_programs_are_run_on_linux_only_and_one_line_says_so(system: str, tmp_path: Path) -> None:
     for words, answer in zip(RUN_ON_LINUX, answers(system, tmp_path / "folder", RUN_ON_LINUX), strict=True):

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import contextlib
-from pathlib import Path
 
 import duckdb
 import pytest
@@ -59,11 +58,13 @@ GOOD = (
 )  # fmt: skip
 
 
-@pytest.fixture
-def trace(tmp_path: Path) -> Trace:
-    (tmp_path / "canary.csv").write_text(f"{CANARY}\n1\n")
+@pytest.fixture(scope="module")
+def trace(tmp_path_factory: pytest.TempPathFactory) -> Trace:
+    """One trace for all statements: what one of them changes must not go unseen by the next."""
+    folder = tmp_path_factory.mktemp("statements")
+    (folder / "canary.csv").write_text(f"{CANARY}\n1\n")
     return make_trace(
-        tmp_path / "t", [("step", "ProfilerStep#3", 0, 100, "main"), ("kernel", "k", 40, 30, "s")]
+        folder / "t", [("step", "ProfilerStep#3", 0, 100, "main"), ("kernel", "k", 40, 30, "s")]
     )
 
 
@@ -184,7 +185,7 @@ WORDS = st.sampled_from(
 
 @pytest.fixture(scope="module")
 def shared(tmp_path_factory: pytest.TempPathFactory) -> Trace:
-    """One trace for all random statements: what one of them changes must not go unseen by the next."""
+    """One more, of one kernel, for the random statements."""
     folder = tmp_path_factory.mktemp("fuzz")
     (folder / "canary.csv").write_text(f"{CANARY}\n1\n")
     return make_trace(folder / "t", [("kernel", "k", 40, 30, "s")])

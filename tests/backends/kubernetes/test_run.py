@@ -122,6 +122,7 @@ def the_run(folder: Path) -> Path:
     return found
 
 
+@pytest.mark.thorough
 def test_a_run_ends_as_anywhere_else(cluster: Cluster, server: Server, desk: Desk, tmp_path: Path) -> None:
     (tmp_path / "work.py").write_text(WORK)
     rest = "collectors: [none]\nvariants: {a: {n: 1}, b: {n: 2}}\nsecrets: [HF_TOKEN]"

@@ -150,6 +150,7 @@ def test_a_run_without_steps_is_one_range(tmp_path: Path, roctx: Path) -> None:
     ]
 
 
+@pytest.mark.thorough
 def test_where_nothing_resumed_it_the_program_runs_again_as_a_whole(tmp_path: Path, roctx: Path) -> None:
     """rocprofv3 leaves files either way: that the first run recorded nothing is known from the steps."""
     done = _trial(tmp_path, "print('one thing')").run(_environment(tmp_path, roctx))
@@ -189,6 +190,7 @@ def test_every_release_takes_its_command(release: str, tmp_path: Path, roctx: Pa
     assert (".db" if release >= "7" else ".csv") in found
 
 
+@pytest.mark.thorough
 def test_counter_groups_run_the_command_once_each(tmp_path: Path, roctx: Path) -> None:
     options = {"pmc": [["SQ_WAVES"], ["TCC_HIT_sum", "TCC_MISS_sum"]]}
     done = _trial(tmp_path, options=options).run(_environment(tmp_path, roctx))
@@ -272,6 +274,7 @@ def test_submit_from_job_to_summary(tmp_path: Path, roctx: Path) -> None:
     assert "--selected-regions" in command
 
 
+@pytest.mark.thorough
 def test_a_profiler_that_is_killed_ends_the_trial_and_the_steps_are_kept(tmp_path: Path, roctx: Path) -> None:
     trial = _trial(tmp_path, STEPS + "import time\ntime.sleep(300)\n", timeout_s=600.0, grace_s=1.0)
     process = trial.start(_environment(tmp_path, roctx))
