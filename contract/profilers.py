@@ -21,7 +21,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Literal
 
-BUILT_IN = ("none", "torch", "nsys", "ncu", "rocprof")
+BUILT_IN = ("none", "torch", "nsys", "ncu", "rocprof", "mapping")
 """Profilers of profrun itself, in the order in which they are listed and their readers are asked."""
 
 GROUP = "profrun.collectors"
@@ -88,6 +88,8 @@ class Profiler:
         counters_defaults: options of a ``counters`` trial where the job does not give them.
         module_depth: down to which depth nn.Modules get ranges where the job does not say it, round the
             forward only: the profiler itself must link the backward to it.
+        maps: it finds out from which lines and modules the kernels come and is no measurement: its steps take
+            longer.
         alternatives: pairs of options of which a job may give only one.
         log_lines: regular expression of the begin of lines that it prints itself among those of the program,
             and that say nothing about an end; None where there are none.
@@ -110,6 +112,7 @@ class Profiler:
     privileges: tuple[Privilege, ...] = ()
     counters_defaults: Mapping[str, object] = field(default_factory=dict)
     module_depth: int = 0
+    maps: bool = False
     alternatives: tuple[tuple[str, str], ...] = ()
     log_lines: str | None = None
     package: str = ""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING
 
 from ..contract.profilers import profiler
@@ -9,8 +10,13 @@ from ..contract.step_names import OWN_STEP
 from ..contract.steps import RUN_RANGE
 from . import emitters, exclusive
 from .api import hook
+from .lines import LineRanges
 from .modules import ModuleRanges
+from .own_code import OwnCode
 from .sink import Sink
+
+_OURS = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+"""The folder of profrun in the job."""
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -33,6 +39,7 @@ class Ranges:
         self.process = process
         self.sink: Sink | None = None
         self._modules: ModuleRanges | None = None
+        self._lines: LineRanges | None = None
         self._steps_too = True
 
     @property
@@ -55,6 +62,10 @@ class Ranges:
         self.sink = hook.sink = Sink(emitter)
         self._steps_too = recorder is None or not recorder.names_steps
         config = self.process.config
+        if profiler(config.profiler).maps:
+            packages = config.options.get("packages")
+            own = OwnCode(packages if isinstance(packages, (list, tuple)) else (), _OURS)
+            self._lines = LineRanges(self.sink, own)
         if not config.windowed and config.hook != "in_process":
             self.sink.open()  # the whole run is recorded
 
@@ -99,6 +110,8 @@ class Ranges:
         self.sink.open()
         for root in roots:
             self.root_called(root, entered)
+        if self._lines is not None:
+            self._lines.open()
 
     def root_called(self, root: Module, entered: EnteredCall | None = None) -> None:
         """A root module is called, or recording begins: put ranges round its modules while it is recorded."""
@@ -109,6 +122,8 @@ class Ranges:
         """Recording ends."""
         if self.sink is None:
             return
+        if self._lines is not None:
+            self._lines.close()
         self.sink.close()
         if self._modules is not None:
             self._modules.remove()

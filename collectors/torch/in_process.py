@@ -91,13 +91,13 @@ class TorchRecorder:
         16.0  # torch 2.13: 6 to 10 when it stops, 13 to 28 with its table (RSS, five sets of options)
     )
 
-    def __init__(self, context: RecordingContext) -> None:
+    def __init__(self, context: RecordingContext, options: Options | None = None) -> None:
         self.context = context
         self.torch = context.torch
         self.emitter = TorchRanges(self.torch)
         self._class = self.torch.profiler.profile
         self._class_init = self._class.__init__  # before the hook switches the program's own profilers off
-        self._options = from_json(Options, context.options)
+        self._options = from_json(Options, context.options) if options is None else options
         self._profile: Any = None
         self._step_range: Any = None
         self._first = 0
@@ -196,8 +196,12 @@ class TorchRecorder:
             shutil.copyfileobj(source, target, 1 << 20)
         packed.replace(folder / f"{name}.gz")
         plain.unlink()
+        self._saved(f"{name}.gz", profile)
+
+    def _saved(self, trace: str, profile: Any) -> None:
+        """The trace of this name is written: keep torch's own table of the same profile beside it."""
         rows = table(profile)
-        self._save_table(folder, f"{name}.gz", rows)
+        self._save_table(self.context.folder(), trace, rows)
         self._check_gpu(rows)
 
     def _save_table(self, folder: Path, trace: str, rows: list[dict[str, object]]) -> None:
