@@ -13,7 +13,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TypedDict
 
-FORMAT_VERSION = "1.2"
+FORMAT_VERSION = "1.3"
 """major.minor. A reader refuses an unknown major; a minor only adds columns or tables."""
 
 
@@ -235,6 +235,21 @@ _TABLES = (
             _opt("host_ns", "BIGINT", "its duration on the host, ns"),
             _req("clock", "VARCHAR", "what it was timed with: two GPU events, or the host", STEP_CLOCKS),
             _req("part", "VARCHAR", "where the schedule puts it; active steps are recorded", WINDOW_PARTS),
+        ),
+    ),
+    Table(
+        "generated",
+        "line of the program in a Python stack of an operation, of a kernel that generated code calls: of "
+        "torch.compile (new in 1.3)",
+        (
+            _req("file", "VARCHAR", "file of the generated code"),
+            _req("line", "INTEGER", "line in it that calls the kernel, from 1"),
+            _req("kernel", "VARCHAR", "name and handle that the compiler gives the kernel"),
+            _req("stack", "INTEGER", "number of the stack among those of the kernel, from 0"),
+            _req("frame", "INTEGER", "place in the stack, 0 outermost"),
+            _req("source_file", "VARCHAR", "file of the program"),
+            _req("source_line", "INTEGER", "line in it, from 1"),
+            _req("source_function", "VARCHAR", "function that the line lies in"),
         ),
     ),
     Table(

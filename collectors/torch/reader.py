@@ -11,7 +11,13 @@ from typing import Any
 
 from profrun.collectors.beside import Beside, beside
 from profrun.collectors.reading import TIME_LIMIT_NS, Progress, Source
-from profrun.collectors.torch import reader_issues, reader_metrics, reader_stage, reader_tables
+from profrun.collectors.torch import (
+    reader_generated,
+    reader_issues,
+    reader_metrics,
+    reader_stage,
+    reader_tables,
+)
 from profrun.collectors.torch.events import library
 from profrun.collectors.torch.reader_cut import EventFile
 from profrun.collectors.torch.reader_handover import TABLES as HANDED_OVER
@@ -87,6 +93,7 @@ class KinetoReader:
         reader_tables.collectives(con)
         reader_tables.counters(writer, recording.divided.key("e.src", "e.rank"))
         reader_metrics.metrics(writer, sources)
+        reader_generated.generated(writer, sources)
         reader_issues.record(writer, files, recording.tracks, crossing)
         progress(sum(sizes), sum(sizes))
 
