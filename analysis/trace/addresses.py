@@ -1,0 +1,221 @@
+"""From which line of the program each GPU slice of a mapping comes: ``addresses``.
+
+A mapping is a trace with ranges round the lines of the program (``contract.line_names``). The address of a
+kernel is found in this order:
+
+1. ``line``: the innermost of the ranges of lines and of autograd's nodes round its launch is a line.
+2. ``autograd``: it is a node. The address is that of the forward op that made the node, as torch's sequence
+   numbers tell.
+3. ``compiled``: the line is one of code that torch.compile has generated, and the compiler tells the lines
+   behind the kernel that is called there. A fused kernel has several.
+4. ``backward``: autograd's thread launched it outside of any such node (gradients that are reduced or
+   added up). The address is the line in which the main thread waits, the call of ``backward``.
+
+Everything else has no address, with the reason. None is guessed.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from profrun.analysis.trace.backward import autograd_nodes, is_engine
+from profrun.analysis.trace.frame import Frame, Index, frame
+from profrun.analysis.trace.ranges import MODULE, range_at
+from profrun.contract.line_names import Line, parse_line
+from profrun.traces.memo import memoised
+
+if TYPE_CHECKING:
+    from profrun.traces.trace import Trace
+
+Via = Literal["line", "autograd", "compiled", "backward"]
+Unresolved = Literal["no-launch", "graph", "generated", "no-line"]
+UNRESOLVED: dict[Unresolved, str] = {
+    "no-launch": "the call that launched them is not recorded",
+    "graph": "they were replayed by a CUDA graph",
+    "generated": "torch.compile does not tell what its kernel stands for",
+    "no-line": "no line of the program is round their launch",
+}
+"""Why GPU work has no address, in words."""
+_INSTALLED = re.compile(r"(?:^|/)(?:site-packages|dist-packages|lib/python3\.\d+)/")
+_GRAPH = re.compile(r"^(?:cuda|cu|hip)GraphLaunch")
+
+
+@dataclass(frozen=True)
+class Address:
+    """Where a kernel comes from.
+
+    Attributes:
+        lines: of the program; several for a kernel that the compiler made of several, each once.
+        module: qualified name of the innermost nn.Module round it; None for none.
+        backward: whether it is work of the backward.
+        via: how it was found.
+        kernel: what the compiler calls a generated kernel, ``triton_poi_fused_gelu_1:4``; else None.
+    """
+
+    lines: tuple[Line, ...]
+    module: str | None
+    backward: bool
+    via: Via
+    kernel: str | None = None
+
+
+@dataclass(frozen=True)
+class Addresses:
+    """The addresses of the GPU slices of a mapping.
+
+    Attributes:
+        gpu: ids of the GPU slices, shape (n,).
+        of: index into ``table`` by GPU slice, int64, shape (n,); -1 for none.
+        table: the different addresses.
+        why: index into ``UNRESOLVED`` by GPU slice, int8, shape (n,); -1 where there is an address.
+    """
+
+    gpu: Index
+    of: NDArray[np.int64]
+    table: tuple[Address, ...]
+    why: NDArray[np.int8]
+
+    def unresolved(self, source: Frame) -> dict[Unresolved, int]:
+        """ns of GPU work without an address, by reason; those with any."""
+        durs = source.durs(self.gpu)
+        found = {code: int(durs[self.why == number].sum()) for number, code in enumerate(UNRESOLVED)}
+        return {code: ns for code, ns in found.items() if ns}
+
+
+@memoised
+def addresses(trace: Trace) -> Addresses | None:
+    """The addresses of a mapping; None for a trace without ranges of lines."""
+    source = frame(trace)
+    lines = {number: line for number, text in enumerate(source.names) if (line := parse_line(text))}
+    if not lines:
+        return None
+    gpu = source.gpu
+    calls = source.launch[gpu]
+    finder = _Finder(source, lines, autograd_nodes(trace), _generated(trace))
+    keys, place = np.unique(finder.anchors(calls), axis=1, return_inverse=True)
+    rows: list[Address | Unresolved] = [finder.address(*(int(one) for one in key)) for key in keys.T]
+    table = tuple(dict.fromkeys(row for row in rows if isinstance(row, Address)))
+    number = {row: at for at, row in enumerate(table)}
+    codes = list(UNRESOLVED)
+    of = np.array([number[row] if isinstance(row, Address) else -1 for row in rows], dtype=np.int64)
+    why = np.array([-1 if isinstance(row, Address) else codes.index(row) for row in rows], dtype=np.int8)
+    place = np.ravel(place)
+    return Addresses(gpu, of[place], table, why[place])
+
+
+_NO_LAUNCH, _GRAPH_REPLAY, _AT_LINE, _AT_NODE, _AT_BACKWARD, _NOWHERE = range(6)
+
+
+class _Finder:
+    """Finds addresses by anchors: which slice tells the address of a launch, and how.
+
+    Args:
+        lines: name id -> line.
+        nodes: for every slice that is an autograd node its forward op, -1 for others.
+        generated: (file, line of generated code) -> what its kernel stands for.
+    """
+
+    def __init__(
+        self,
+        source: Frame,
+        lines: dict[int, Line],
+        nodes: NDArray[np.int32],
+        generated: dict[tuple[str, int], tuple[str, tuple[Line, ...]]],
+    ) -> None:
+        self._source, self._lines, self._nodes, self._generated = source, lines, nodes, generated
+        ids = np.arange(len(source))
+        self._is_line = source.has_name(ids, list(lines)) & source.kinds("range")[source.kind]
+        self._is_line &= ~np.append(source.on_gpu, False)[source.track]
+        self._line_of = source.chase(self._is_line)
+        self._module_of = source.chase(source.named(ids, lambda text: MODULE.match(text) is not None))
+        self._engine_of = source.chase(source.named(ids, is_engine))
+
+    def anchors(self, calls: Index) -> NDArray[np.int64]:
+        """How the address of each launch is told, and by which names.
+
+        Returns:
+            int64, shape (4, n): the way, the name id of the line, that of the module, and whether it is work
+            of the backward; -1 where there is none.
+        """
+        source = self._source
+        known = calls >= 0
+        at = np.where(known, calls, 0)
+        nearest = source.chase(self._is_line | (self._nodes >= 0))[at]
+        node = (nearest >= 0) & (self._nodes[nearest] >= 0) & ~self._is_line[nearest]
+        forward = np.where(node, self._nodes[nearest], -1)
+        anchor = np.where(node, forward, nearest)
+        line = np.where(node, self._line_of[forward], nearest)
+        engine = (self._engine_of[at] >= 0) & known
+        waits = np.where((line < 0) & engine, self._waiting_line(calls), -1)
+        way = np.select(
+            [~known, source.named(at, lambda text: _GRAPH.match(text) is not None), (line >= 0) & node]
+            + [line >= 0, waits >= 0],
+            [_NO_LAUNCH, _GRAPH_REPLAY, _AT_NODE, _AT_LINE, _AT_BACKWARD],
+            _NOWHERE,
+        )
+        line = np.where(line >= 0, line, waits)
+        anchor = np.where(anchor >= 0, anchor, line)
+        module = np.where(anchor >= 0, self._module_of[anchor], -1)
+        names = np.append(source.name, np.int32(-1))
+        return np.stack([way, names[line], names[module], (node | engine | (waits >= 0))]).astype(np.int64)
+
+    def _waiting_line(self, calls: Index) -> Index:
+        """The line in which the main thread was when each call was made, -1 for none."""
+        source = self._source
+        found = np.full(len(calls), -1, dtype=np.int64)
+        known = np.flatnonzero(calls >= 0)
+        process = source.process_of(calls[known])
+        for number in np.unique(process):
+            mine = known[process == number]
+            ranges = range_at(source, int(number), source.ts[calls[mine]])
+            line = np.where(self._is_line[ranges], ranges, self._line_of[ranges])
+            found[mine] = np.where(ranges >= 0, line, -1)
+        return found
+
+    def address(self, way: int, line: int, module: int, backward: int) -> Address | Unresolved:
+        """The address of launches with these anchors, or why they have none."""
+        if way == _NO_LAUNCH:
+            return "no-launch"
+        if way == _GRAPH_REPLAY:
+            return "graph"
+        if way == _NOWHERE:
+            return "no-line"
+        found = self._lines[line]
+        name = MODULE.match(self._source.names[module]) if module >= 0 else None
+        path = name["path"] if name else None
+        behind = self._generated.get((found.file, found.line))
+        if behind is not None:
+            return Address(behind[1], path, bool(backward), "compiled", behind[0])
+        if any(found.file == file for file, _ in self._generated) or "torchinductor_" in found.file:
+            return "generated"
+        via: Via = {_AT_NODE: "autograd", _AT_LINE: "line"}.get(way, "backward")  # type: ignore[assignment]
+        return Address((found,), path, bool(backward), via)
+
+
+def _generated(trace: Trace) -> dict[tuple[str, int], tuple[str, tuple[Line, ...]]]:
+    """(file, line of generated code) -> the kernel that it calls, and the lines of the program behind it."""
+    rows = trace.sql(
+        "SELECT file, line, kernel, stack, source_file, source_line, source_function FROM generated "
+        "ORDER BY file, line, kernel, stack, frame"
+    ).rows
+    stacks: dict[tuple[str, int], dict[tuple[str, int], list[Line]]] = {}
+    for file, line, kernel, stack, *source in rows:
+        stacks.setdefault((file, line), {}).setdefault((kernel, stack), []).append(Line(*source))
+    found = {}
+    for place, frames in stacks.items():
+        kernels = {kernel for kernel, _ in frames}
+        if len(kernels) == 1:  # a line that calls two kernels tells neither's
+            own = dict.fromkeys(_innermost(stack) for stack in frames.values())
+            found[place] = (kernels.pop(), tuple(own))
+    return found
+
+
+def _innermost(stack: list[Line]) -> Line:
+    """The innermost line of the program itself, or where all are of installed packages the innermost."""
+    own = [line for line in stack if not _INSTALLED.search(line.file)]
+    return (own or stack)[-1]

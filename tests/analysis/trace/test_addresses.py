@@ -1,0 +1,140 @@
+"""Where kernels come from: a line, the line of a forward, lines behind generated code, a call of backward."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from profrun.analysis.trace.addresses import addresses
+from profrun.analysis.trace.frame import frame
+from profrun.contract.line_names import Line, line_name
+from tests.analysis.kit import memory_trace
+
+A = Line("/me/model.py", 3, "forward")
+B = Line("/me/train.py", 9, "<module>")
+GENERATED = Line("/tmp/torchinductor_me/ab/cab.py", 20, "call")
+
+
+def step(rows: Sequence[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
+    return [("step", "ProfilerStep#0", 0, 1000, "main"), *rows]
+
+
+def told(rows: Sequence[tuple[Any, ...]], side: Mapping[str, Any] | None = None) -> dict[str, object]:
+    """Kernel -> (lines, module, backward, via), or why it has no address."""
+    trace = memory_trace(rows, side=side)
+    found = addresses(trace)
+    assert found is not None
+    source = frame(trace)
+    answer: dict[str, object] = {}
+    for slice_id, at in zip(found.gpu.tolist(), found.of.tolist(), strict=True):
+        one = found.table[at] if at >= 0 else None
+        answer[source.text(slice_id)] = (
+            (*one.lines, one.module, one.backward, one.via) if one is not None else None
+        )
+    return answer
+
+
+def test_the_innermost_line_round_the_launch() -> None:
+    rows = step(
+        [
+            ("range", line_name(B), 10, 400, "main"),
+            ("range", "nn.Module: layers.0 (Block)", 20, 300, "main"),
+            ("range", line_name(A), 30, 100, "main"),
+            ("op", "aten::mm", 40, 50, "main"),
+            ("api", "cudaLaunchKernel", 50, 5, "main"),
+            ("api", "cudaLaunchKernel", 350, 5, "main"),
+            ("kernel", "gemm", 100, 50, "stream 7", {"launch": 5}),
+            ("kernel", "add", 400, 50, "stream 7", {"launch": 6}),
+        ]
+    )
+    assert told(rows) == {
+        "gemm": (A, "layers.0", False, "line"),
+        "add": (B, None, False, "line"),
+    }
+
+
+def test_a_backward_belongs_to_the_line_of_its_forward() -> None:
+    """The node of the op, and work of the engine outside of it, which belongs to the call of backward."""
+    rows = step(
+        [
+            ("range", line_name(A), 10, 50, "main"),
+            ("op", "aten::mm", 20, 10, "main", {"ops.sequence": 7}),
+            ("range", line_name(B), 100, 400, "main"),
+            ("op", "autograd::engine::evaluate_function: MmBackward0", 120, 80, "autograd"),
+            ("op", "MmBackward0", 130, 50, "autograd", {"ops.sequence": 7, "ops.backward_of": 2}),
+            ("api", "cudaLaunchKernel", 140, 5, "autograd"),
+            ("op", "autograd::engine::evaluate_function: AccumulateGrad", 210, 80, "autograd"),
+            ("api", "cudaLaunchKernel", 220, 5, "autograd"),
+            ("kernel", "gemm", 300, 50, "stream 7", {"launch": 6}),
+            ("kernel", "add", 400, 50, "stream 7", {"launch": 8}),
+        ]
+    )
+    assert told(rows) == {"gemm": (A, None, True, "autograd"), "add": (B, None, True, "backward")}
+
+
+def test_lines_of_a_function_of_the_users_in_the_backward_are_their_own() -> None:
+    """autograd.Function.backward and what activation checkpointing calls again."""
+    rows = step(
+        [
+            ("range", line_name(B), 100, 400, "main"),
+            ("op", "autograd::engine::evaluate_function: FnBackward", 120, 80, "autograd"),
+            ("range", line_name(A), 130, 50, "autograd"),
+            ("api", "cudaLaunchKernel", 140, 5, "autograd"),
+            ("kernel", "mul", 300, 50, "stream 7", {"launch": 4}),
+        ]
+    )
+    assert told(rows) == {"mul": (A, None, True, "line")}
+
+
+def behind(kernel: str, *stacks: Sequence[Line]) -> list[dict[str, Any]]:
+    return [
+        {
+            "file": GENERATED.file, "line": GENERATED.line, "kernel": kernel, "stack": number, "frame": frame,
+            "source_file": line.file, "source_line": line.line, "source_function": line.function,
+        }
+        for number, stack in enumerate(stacks)
+        for frame, line in enumerate(stack)
+    ]  # fmt: skip
+
+
+COMPILED = step(
+    [
+        ("range", line_name(B), 10, 400, "main"),
+        ("range", line_name(GENERATED), 30, 100, "main"),
+        ("api", "cuLaunchKernel", 50, 5, "main"),
+        ("kernel", "triton_poi_fused_gelu_0", 100, 50, "stream 7", {"launch": 3}),
+    ]
+)
+
+
+def test_a_fused_kernel_has_the_lines_that_the_compiler_tells() -> None:
+    """Of each stack the innermost line of the program, each line once."""
+    library = Line("/usr/lib/python3/dist-packages/timm/layers.py", 5, "gelu")
+    side = {"generated": behind("triton_poi_fused_gelu_0:4", [B, A], [B, library], [B, A])}
+    assert told(COMPILED, side) == {"triton_poi_fused_gelu_0": (A, B, None, False, "compiled")}
+
+
+def test_generated_code_that_tells_nothing_gives_no_address() -> None:
+    assert told(COMPILED) == {"triton_poi_fused_gelu_0": None}
+    two = [*behind("a:1", [A]), *behind("b:2", [B])]  # one line that calls two kernels
+    assert told(COMPILED, {"generated": two}) == {"triton_poi_fused_gelu_0": None}
+
+
+def test_replays_of_a_graph_and_lost_launches_have_none() -> None:
+    rows = step(
+        [
+            ("range", line_name(B), 10, 400, "main"),
+            ("api", "cudaGraphLaunch", 50, 5, "main"),
+            ("kernel", "in graph", 100, 50, "stream 7", {"launch": 2}),
+            ("kernel", "lost", 200, 50, "stream 7"),
+        ]
+    )
+    assert told(rows) == {"in graph": None, "lost": None}
+    trace = memory_trace(rows)
+    found = addresses(trace)
+    assert found is not None
+    assert found.unresolved(frame(trace)) == {"no-launch": 50, "graph": 50}
+
+
+def test_a_trace_without_lines_is_no_mapping() -> None:
+    assert addresses(memory_trace(step([("kernel", "k", 1, 2, "stream 7")]))) is None
