@@ -33,12 +33,14 @@ if TYPE_CHECKING:
     from profrun.traces.trace import Trace
 
 Via = Literal["line", "autograd", "compiled", "backward"]
-Unresolved = Literal["no-launch", "graph", "generated", "no-line"]
+Unresolved = Literal["no-launch", "graph", "generated", "no-line", "other-work", "ambiguous"]
 UNRESOLVED: dict[Unresolved, str] = {
     "no-launch": "the call that launched them is not recorded",
     "graph": "they were replayed by a CUDA graph",
     "generated": "torch.compile does not tell what its kernel stands for",
     "no-line": "no line of the program is round their launch",
+    "other-work": "the mapping launched no such kernels in this order",
+    "ambiguous": "steps of the mapping launched the same kernels from different lines",
 }
 """Why GPU work has no address, in words."""
 _INSTALLED = re.compile(r"(?:^|/)(?:site-packages|dist-packages|lib/python3\.\d+)/")
@@ -66,7 +68,7 @@ class Address:
 
 @dataclass(frozen=True)
 class Addresses:
-    """The addresses of the GPU slices of a mapping.
+    """The addresses of the GPU slices of a trace: of a mapping, or of a trial beside it.
 
     Attributes:
         gpu: ids of the GPU slices, shape (n,).

@@ -1,0 +1,90 @@
+"""Addresses of a mapping, carried over to the kernels of another trial."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from profrun.analysis.compare.address_join import joined
+from profrun.analysis.trace.addresses import UNRESOLVED
+from profrun.analysis.trace.frame import frame
+from profrun.contract.line_names import Line, line_name
+from profrun.traces.trace import Trace
+from tests.analysis.kit import memory_trace
+
+Launch = tuple[str, int]
+"""A kernel, and the number of the line that launches it."""
+
+
+def line(number: int) -> Line:
+    return Line("/me/model.py", number, "forward")
+
+
+def trace(*steps: Sequence[Launch], lines: bool = False, thread: str = "main") -> Trace:
+    """Steps of 1000 ns, each a list of launches."""
+    rows: list[tuple[object, ...]] = []
+    for number, launches in enumerate(steps):
+        start = 1000 * number
+        rows.append(("step", f"ProfilerStep#{number}", start, 1000, "main"))
+        for place, (kernel, at) in enumerate(launches):
+            ts = start + 10 + 20 * place
+            if lines:
+                rows.append(("range", line_name(line(at)), ts, 10, thread))
+            rows.append(("api", "cudaLaunchKernel", ts + 2, 4, thread))
+            rows.append(("kernel", kernel, ts + 5, 10, "stream 7", {"launch": len(rows) - 1}))
+    return memory_trace(rows)
+
+
+def told(clean: Trace, mapping: Trace) -> list[tuple[str, int | str]]:
+    """(kernel, line or why there is none) in order of time."""
+    found = joined(clean, mapping)
+    assert found is not None
+    source = frame(clean)
+    codes = list(UNRESOLVED)
+    return [
+        (
+            source.text(slice_id),
+            found.table[of].lines[0].line if of >= 0 else codes[why],
+        )
+        for slice_id, of, why in zip(
+            found.gpu.tolist(), found.of.tolist(), found.why.tolist(), strict=True
+        )
+    ]
+
+
+STEP: list[Launch] = [("gemm", 3), ("add", 4), ("gemm", 5), ("add", 6)]
+
+
+def test_the_same_kernels_in_the_same_order_have_the_same_lines() -> None:
+    """However many steps each has, and whatever the clocks say."""
+    assert told(trace(STEP, STEP, STEP), trace(STEP, STEP, lines=True)) == STEP * 3
+
+
+def test_another_kernel_between_them_leaves_the_others_theirs() -> None:
+    clean = [*STEP[:1], ("copy", 0), *STEP[1:]]
+    assert told(trace(clean), trace(STEP, lines=True)) == [
+        ("gemm", 3), ("copy", "other-work"), ("add", 4), ("gemm", 5), ("add", 6),
+    ]  # fmt: skip
+
+
+def test_a_kernel_that_ran_more_often_has_no_line() -> None:
+    """Which of them is the new one, nothing tells."""
+    assert told(trace([*STEP, ("add", 0)]), trace(STEP, lines=True)) == [
+        ("gemm", 3), ("add", "other-work"), ("gemm", 5), ("add", "other-work"), ("add", "other-work"),
+    ]  # fmt: skip
+
+
+def test_steps_of_the_mapping_that_contradict_each_other_tell_nothing() -> None:
+    other = [("gemm", 3), ("add", 4), ("gemm", 9), ("add", 6)]
+    assert told(trace(STEP), trace(STEP, other, lines=True)) == [
+        ("gemm", 3), ("add", 4), ("gemm", "ambiguous"), ("add", 6),
+    ]  # fmt: skip
+
+
+def test_threads_are_joined_by_what_they_are() -> None:
+    mapping = trace(STEP, lines=True, thread="autograd")
+    assert told(trace(STEP, thread="worker"), mapping) == STEP
+    assert [why for _, why in told(trace(STEP), mapping)] == ["other-work"] * 4
+
+
+def test_a_trace_without_lines_is_no_mapping() -> None:
+    assert joined(trace(STEP), trace(STEP)) is None
