@@ -88,7 +88,9 @@ def joined(trace: Trace, mapping: Trace) -> Addresses | None:
     return Addresses(source.gpu, of, known.table, why)
 
 
-def _sequences(source: Frame, known: Addresses, numbers: dict[str, int]) -> dict[tuple[int, int], list[_Known]]:
+def _sequences(
+    source: Frame, known: Addresses, numbers: dict[str, int]
+) -> dict[tuple[int, int], list[_Known]]:
     """The different sequences of launches of the mapping, by rank and role of the thread."""
     found: dict[tuple[int, int], dict[bytes, _Known]] = {}
     for one in _launches(source, numbers):
@@ -103,9 +105,7 @@ def _sequences(source: Frame, known: Addresses, numbers: dict[str, int]) -> dict
     return {place: list(here.values()) for place, here in found.items()}
 
 
-def _matched(
-    one: _Launches, sequences: dict[tuple[int, int], list[_Known]]
-) -> tuple[Ints, NDArray[np.int8]]:
+def _matched(one: _Launches, sequences: dict[tuple[int, int], list[_Known]]) -> tuple[Ints, NDArray[np.int8]]:
     """Address and reason of each launch of a sequence: those of its own rank, else those of another."""
     own = sequences.get((one.rank, one.role), [])
     others = [known for (_, role), found in sequences.items() if role == one.role for known in found]
@@ -143,7 +143,9 @@ def _launches(source: Frame, numbers: dict[str, int]) -> Iterator[_Launches]:
     """
     gpu, calls = source.gpu, source.launch[source.gpu]
     index = step_index(source)
-    step = index.of_gpu[gpu].astype(np.int64) if len(index.slices) else source.process_of(gpu).astype(np.int64)
+    step = (
+        index.of_gpu[gpu].astype(np.int64) if len(index.slices) else source.process_of(gpu).astype(np.int64)
+    )
     place = np.flatnonzero((calls >= 0) & (step >= 0))
     if not len(place):
         return
@@ -156,9 +158,7 @@ def _launches(source: Frame, numbers: dict[str, int]) -> Iterator[_Launches]:
     place, track = place[order], track[order]
     new = np.flatnonzero((np.diff(step[place]) != 0) | (np.diff(track) != 0)) + 1
     parts = np.split(place, new)
-    first = sorted(
-        range(len(parts)), key=lambda at: (step[parts[at][0]], source.ts[calls[parts[at][0]]])
-    )
+    first = sorted(range(len(parts)), key=lambda at: (step[parts[at][0]], source.ts[calls[parts[at][0]]]))
     seen: dict[int, int] = {}
     for at in first:
         part = parts[at]

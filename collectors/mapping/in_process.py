@@ -91,7 +91,8 @@ def _stacks(texts: Iterable[str]) -> Iterator[tuple[SourceLine, ...]]:
     """Each different stack once."""
     for text in dict.fromkeys(texts):
         frames = tuple(
-            SourceLine(found["file"], int(found["line"]), found["function"]) for found in _FRAME.finditer(text)
+            SourceLine(found["file"], int(found["line"]), found["function"])
+            for found in _FRAME.finditer(text)
         )
         if frames:
             yield frames

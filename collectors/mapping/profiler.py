@@ -14,7 +14,9 @@ class Options:
 
     packages: tuple[str, ...] | None = option(
         Many(
-            Text("a package's name", r"[A-Za-z_][A-Za-z0-9_]*"), unique=True, example="[transformers, diffusers]"
+            Text("a package's name", r"[A-Za-z_][A-Za-z0-9_]*"),
+            unique=True,
+            example="[transformers, diffusers]",
         ),
         "Installed packages whose lines count as the program's own.",
         "none",

@@ -45,9 +45,7 @@ def told(clean: Trace, mapping: Trace) -> list[tuple[str, int | str]]:
             source.text(slice_id),
             found.table[of].lines[0].line if of >= 0 else codes[why],
         )
-        for slice_id, of, why in zip(
-            found.gpu.tolist(), found.of.tolist(), found.why.tolist(), strict=True
-        )
+        for slice_id, of, why in zip(found.gpu.tolist(), found.of.tolist(), found.why.tolist(), strict=True)
     ]
 
 
