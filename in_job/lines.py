@@ -1,12 +1,12 @@
 """Ranges round the lines of the user's code that run while the window is open: ``LineRanges``.
 
-The range of a line begins with the line and ends when the next line of the same call begins, or the call ends.
-What a line calls lies inside it. So the innermost range round the launch of a kernel is the line of the
+The range of a line begins with the line and ends when the next line of the same call begins, or the call
+ends. What a line calls lies inside it. So the innermost range round the launch of a kernel is the line of the
 user's code that launched it, exactly: no clock is compared.
 
 From Python 3.12 on ``sys.monitoring`` tells the lines of all threads, also of those that run autograd
-(https://peps.python.org/pep-0669/). Before that ``sys.settrace`` does it, for the thread that opens the window
-and for those that Python starts after it.
+(https://peps.python.org/pep-0669/). Before that ``sys.settrace`` does it, for the thread that opens the
+window and for those that Python starts after it.
 """
 
 from __future__ import annotations
@@ -143,7 +143,7 @@ class _Tracing:
 
 
 class _Monitoring:
-    """Tells the lines through ``sys.monitoring``: code that is not the user's is left alone after one look."""
+    """Tells the lines through ``sys.monitoring``: other code than the user's is left alone after one look."""
 
     def __init__(self, lines: LineRanges) -> None:
         self._lines = lines

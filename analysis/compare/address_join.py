@@ -3,10 +3,10 @@
 The mapping slows the program down, so it is a trial of its own. Both trials launch the same kernels. They are
 compared thread by thread and step by step, in the order of their launches:
 
-1. A thread that launched the same kernels in the same order as in a step of the mapping: each kernel has the
-   address of the one at its place.
-2. Else, of each kernel that the thread launched as often as in a step of the mapping, the k-th has the address
-   of the k-th.
+1. A thread that launched the same kernels in the same order as in a step of the mapping: each kernel has
+   the address of the one at its place.
+2. Else, of each kernel that the thread launched as often as in a step of the mapping, the k-th has the
+   address of the k-th.
 
 All other GPU work has no address: a wrong one would be worse. So has work whose counterparts in several
 equal steps of the mapping come from different lines.

@@ -154,9 +154,9 @@ class _Finder:
         line = np.where(node, self._line_of[forward], nearest)
         engine = (self._engine_of[at] >= 0) & known
         waits = np.where((line < 0) & engine, self._waiting_line(calls), -1)
+        graph = source.named(at, lambda text: _GRAPH.match(text) is not None)
         way = np.select(
-            [~known, source.named(at, lambda text: _GRAPH.match(text) is not None), (line >= 0) & node]
-            + [line >= 0, waits >= 0],
+            [~known, graph, (line >= 0) & node, line >= 0, waits >= 0],
             [_NO_LAUNCH, _GRAPH_REPLAY, _AT_NODE, _AT_LINE, _AT_BACKWARD],
             _NOWHERE,
         )
