@@ -11,7 +11,7 @@ from profrun.analysis.trace.frame import frame
 from profrun.analysis.trace.line_table import OUTSIDE, PlaceTable, place_table
 from profrun.contract.line_names import Line, line_name
 from tests.analysis.kit import memory_trace
-from tests.analysis.trace.test_addresses import A, B, GENERATED, behind
+from tests.analysis.trace.test_addresses import GENERATED, A, B, behind
 
 ROWS: list[tuple[Any, ...]] = [
     ("step", "ProfilerStep#0", 0, 1000, "main"),
