@@ -7,7 +7,7 @@ from typing import Literal, get_args
 
 from .finding import Finding
 from .git_state import GitState
-from .options import Whole, Word, option
+from .options import Flag, Whole, Word, option
 from .schedule import Schedule
 
 FORMAT = 2
@@ -34,6 +34,7 @@ class Ranges:
         modules: nn.Modules get ranges down to this depth; 0: none do; None: as the profiler has it
             (``Profiler.module_depth``), round the forward only.
         steps: how steps are found.
+        lines: a trial per variant, the mapping, finds out from which line and module each kernel comes.
     """
 
     modules: int | None = option(
@@ -46,6 +47,13 @@ class Ranges:
         Word(get_args(StepsFrom)),
         "`auto`: `profrun.step()`, else the optimizer's step, else the next sign in docs/in-job.md.",
         value="auto",
+    )
+
+    lines: bool = option(
+        Flag(),
+        "A trial more per variant, the `mapping`, finds out from which line and module each kernel comes; the "
+        "other trials stay as they are.",
+        value=False,
     )
 
     @property

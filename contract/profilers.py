@@ -24,6 +24,9 @@ from typing import Any, Literal
 BUILT_IN = ("none", "torch", "nsys", "ncu", "rocprof", "mapping")
 """Profilers of profrun itself, in the order in which they are listed and their readers are asked."""
 
+MAPPING = "mapping"
+"""The collector that ``ranges.lines`` adds to those of a job."""
+
 GROUP = "profrun.collectors"
 """Entry point group of all others; ``NAME = PACKAGE``."""
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from profrun.contract.codec import given_json
-from profrun.contract.profilers import BUILT_IN, candidates, profiler
+from profrun.contract.profilers import BUILT_IN, MAPPING, candidates, profiler
 from profrun.errors import UsageError
 from profrun.jobs.checks import check
 from profrun.jobs.kinds import BAD
@@ -59,6 +59,8 @@ def load_text(text: str, name: str = "job.yaml", overrides: Iterable[str | Overr
     read = JOB.read(root, "", problems)
     if read is BAD or problems.found:
         raise problems.error()
+    if read.ranges.lines and MAPPING not in read.collectors:
+        read = replace(read, collectors=(*read.collectors, MAPPING))
     job = replace(read, variants=_variants(read, root, problems), options=_options(read), source=name)
     if problems.found:
         raise problems.error()

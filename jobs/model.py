@@ -14,7 +14,7 @@ from typing import Literal
 from profrun.contract.command import OUTPUT_BYTES, Ranges
 from profrun.contract.options import REQUIRED, option
 from profrun.contract.points import NAME
-from profrun.contract.profilers import COUNTERS, TIMELINE, candidates
+from profrun.contract.profilers import COUNTERS, MAPPING, TIMELINE, candidates
 from profrun.contract.sampling import DEFAULT_RATE, HIGHEST_RATE
 from profrun.contract.schedule import Schedule
 from profrun.jobs.cluster import CLUSTER, ClusterSettings
@@ -206,5 +206,7 @@ class Job:
     warnings: tuple[str, ...] = dataclasses.field(default=(), compare=False)
 
     def repeats_of(self, collector: str) -> int:
-        """Trials of each point of a collector."""
+        """Trials of each point of a collector; one of a mapping, which measures nothing."""
+        if collector == MAPPING:
+            return 1
         return self.repeats if isinstance(self.repeats, int) else self.repeats.get(collector, 1)

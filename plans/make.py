@@ -21,7 +21,7 @@ from typing import cast
 from profrun.contract.command import Command, ImageUsed, Vendor
 from profrun.contract.launch_blocking import BLOCKING_ENV
 from profrun.contract.points import trial_id
-from profrun.contract.profilers import COUNTERS, NEUTRAL, TIMELINE, all_serial, become, profiler
+from profrun.contract.profilers import COUNTERS, MAPPING, NEUTRAL, TIMELINE, all_serial, become, profiler
 from profrun.contract.units import counted
 from profrun.errors import UsageError
 from profrun.jobs.command import fill, fill_command, split
@@ -79,7 +79,7 @@ def _points(job: Job, vendor: str) -> Iterator[tuple[int, str, bool, str, str | 
             for blocking in modes:
                 for variant in job.variants:
                     for site in sites:
-                        if blocking == modes[0] or not serial[site]:
+                        if blocking == modes[0] or not (serial[site] or collector == MAPPING):
                             yield repeat, collector, blocking, variant, site
 
 

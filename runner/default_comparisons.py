@@ -66,10 +66,10 @@ def point_name(variant: str, collector: str, blocking: bool) -> str:
 
 
 def points_of(records: Iterable[TrialRecord]) -> list[Point]:
-    """The points that have a finished trial with a trace, in the order of the plan."""
+    """The points that have a finished trial with a trace, in the order of the plan; a mapping is none."""
     found: dict[tuple[str, str, bool], Point] = {}
     for record in records:
-        if record.trace is not None and record.state == "finished":
+        if record.trace is not None and record.state == "finished" and not record.maps:
             key = (record.variant, record.collector, record.blocking)
             point = found.setdefault(key, Point(*key, serial=record.serial))
             point.trials.append(record)

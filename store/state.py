@@ -14,7 +14,7 @@ from typing import Any, Literal, cast, get_args
 from profrun.contract.exit import Exit
 from profrun.contract.finding import Finding
 from profrun.contract.paths import TrialPaths
-from profrun.contract.profilers import all_serial
+from profrun.contract.profilers import MAPPING, all_serial
 from profrun.contract.states import TERMINAL, TrialState
 from profrun.errors import InputError
 from profrun.plans.model import Trial
@@ -65,6 +65,11 @@ class TrialRecord:
     exit: Exit | None = None
     profiler: str | None = None
     serial: bool = False
+
+    @property
+    def maps(self) -> bool:
+        """Whether it is a mapping of kernels to lines: its times are no measurement."""
+        return self.collector == MAPPING
 
     @property
     def ended(self) -> bool:
