@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
@@ -20,6 +20,7 @@ EXAMPLES = (
     ("profrun summary last/1", "trial 1 of the newest run"),
     ("profrun summary trace.json.gz --top 5", "a profiler's own file"),
     ("profrun summary last/1 --as torch", "the table of key_averages()"),
+    ("profrun summary last/1 --by line", "GPU time by line of the program"),
 )
 
 
@@ -50,6 +51,15 @@ def command(
     by_shapes: Annotated[
         bool, typer.Option("--group-by-shapes", help="With --as torch: a row for each shape of the inputs.")
     ] = False,
+    by: Annotated[
+        str | None,
+        typer.Option(
+            "--by",
+            metavar="WHAT",
+            help="line or module: GPU time by line of the program, or by module "
+            "(needs a mapping: `ranges: {lines: true}`).",
+        ),
+    ] = None,
     verbose: Annotated[
         bool, typer.Option("-v", "--verbose", help="Also print totals, every step, and all notes.")
     ] = False,
@@ -70,7 +80,14 @@ def command(
         raise UsageError(f"--as knows torch only, not '{as_}'")
     if as_ is None and (sort is not None or by_shapes):
         raise UsageError("--sort and --group-by-shapes need --as torch")
+    if by not in (None, "line", "module"):
+        raise UsageError(f"--by knows line and module, not '{by}'")
+    if by is not None and as_ is not None:
+        raise UsageError("--by and --as are two forms: give one of them")
     peaks = _peaks(peak or [])
+    if by is not None:
+        _by_place(trace, "line" if by == "line" else "module", top, runs_root(runs), json_)
+        return
     if as_ == "torch":
         _as_torch(trace, top, sort, by_shapes, runs_root(runs), json_)
         return
@@ -94,6 +111,25 @@ def command(
         return
     style = terminal_style()
     say(summary_text(summary, style, cost=cost, use=use, energy_per_work=energy, verbose=verbose))
+
+
+def _by_place(trace: str, by: Literal["line", "module"], top: int | None, root: Path, json_: bool) -> None:
+    """Print the GPU time by line or by module."""
+    from profrun.analysis.json import to_json
+    from profrun.analysis.trace.frame import frame
+    from profrun.analysis.trace.line_table import place_table
+    from profrun.analysis.trace.steps import denominator
+    from profrun.reports.place_text import place_text
+    from profrun.runner.mapped import mapped
+
+    with opened(trace, root) as found:
+        table = place_table(frame(found), mapped(found), by)
+        of = denominator(found)
+    if json_:
+        document = to_json(table)
+        emit({**document, "rows": document["rows"][: top or None], "resolved": table.resolved})
+        return
+    say(place_text(table, of, terminal_style(), top=(TOP if top is None else top) or None))
 
 
 def _peaks(given: list[str]) -> dict[str, float]:

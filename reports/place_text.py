@@ -1,0 +1,89 @@
+"""GPU work by line or by module as a table for a terminal: ``place_text``."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+from profrun.analysis.trace.addresses import UNRESOLVED
+from profrun.contract.line_names import Line
+from profrun.contract.units import percent_text, rate_text, time_text
+from profrun.reports.terminal_layout import PLAIN, Part, Prose, Style, Table, lay_out, titled
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from profrun.analysis.trace.line_table import PlaceRow, PlaceTable
+    from profrun.contract.denominator import Denominator
+
+LEAST = 0.001
+"""Share of the GPU time of shared work from which a row is marked."""
+
+
+def place_text(table: PlaceTable, of: Denominator, style: Style = PLAIN, *, top: int | None = None) -> str:
+    """The table, what is shared, and what has no address.
+
+    Args:
+        of: what times are of.
+        top: rows that are shown; None for all.
+    """
+    if not table.gpu_ns:
+        return lay_out([Prose("the trace has no GPU work")], style)
+    shown = table.rows if top is None else table.rows[:top]
+    folder = _folder([row.place for row in table.rows if isinstance(row.place, Line)])
+    rows = [_cells(row, table, folder) for row in shown]
+    left = len(table.rows) - len(shown)
+    header = (table.by, "launches", "GPU time", "share", "backward", "kernels")
+    title = f"GPU time by {table.by} {of.per}"
+    parts: list[Part] = list(titled(title, Table(header, rows, range(1, 5))))
+    if left:
+        parts.append(Prose(f"... and {left} more (--top 0 shows all)"))
+    if any(row.shared_ns > LEAST * table.gpu_ns for row in shown):
+        parts.append(Prose("*: part of it is of kernels made of several lines, each with an equal part"))
+    parts.append(Prose(_resolved(table)))
+    if folder:
+        parts.append(Prose(f"files are in {folder}"))
+    return lay_out(parts, style)
+
+
+def _resolved(table: PlaceTable) -> str:
+    share = percent_text(table.resolved)
+    if not table.unresolved:
+        return f"{share} of the GPU time has an address"
+    why = "; ".join(
+        f"{percent_text(ns / table.gpu_ns)}: {UNRESOLVED[code]}" for code, ns in table.unresolved.items()
+    )
+    return f"{share} of the GPU time has an address. The rest has none: {why}"
+
+
+def _cells(row: PlaceRow, table: PlaceTable, folder: str) -> tuple[str, ...]:
+    steps = table.steps or 1
+    shared = " *" if row.shared_ns > LEAST * table.gpu_ns else ""
+    return (
+        place_name(row.place, folder) + shared,
+        rate_text(row.launches / steps),
+        time_text(row.gpu_ns / steps),
+        percent_text(row.share),
+        percent_text(row.backward_ns / row.gpu_ns) if row.gpu_ns else "",
+        ", ".join(row.kernels),
+    )
+
+
+def place_name(place: Line | str, folder: str = "") -> str:
+    """``model.py:212 forward``, with the path below ``folder``; a module as it is."""
+    if not isinstance(place, Line):
+        return place
+    file = place.file[len(folder) :].lstrip("/") if folder and place.file.startswith(folder) else place.file
+    return f"{file}:{place.line} {place.function}"
+
+
+def _folder(lines: Sequence[Line]) -> str:
+    """The folder that all files have in common; empty for none."""
+    folders = {os.path.dirname(line.file) for line in lines}  # noqa: PTH120 - paths of another machine
+    if not folders:
+        return ""
+    try:
+        found = os.path.commonpath(folders)
+    except ValueError:  # absolute and relative paths
+        return ""
+    return "" if found == "/" else found
