@@ -25,6 +25,7 @@ from numpy.typing import NDArray
 
 from profrun.analysis.trace.backward import autograd_nodes, is_engine
 from profrun.analysis.trace.frame import Frame, Index, frame
+from profrun.analysis.trace.graph_replays import GRAPH_LAUNCH, captured_calls
 from profrun.analysis.trace.ranges import MODULE, range_at
 from profrun.contract.line_names import Line, parse_line
 from profrun.traces.memo import memoised
@@ -44,7 +45,6 @@ UNRESOLVED: dict[Unresolved, str] = {
 }
 """Why GPU work has no address, in words."""
 _INSTALLED = re.compile(r"(?:^|/)(?:site-packages|dist-packages|lib/python3\.\d+)/")
-_GRAPH = re.compile(r"^(?:cuda|cu|hip)GraphLaunch")
 
 
 @dataclass(frozen=True)
@@ -57,6 +57,7 @@ class Address:
         backward: whether it is work of the backward.
         via: how it was found.
         kernel: what the compiler calls a generated kernel, ``triton_poi_fused_gelu_1:4``; else None.
+        replayed: whether a CUDA graph replayed it; the rest is then that of its capture.
     """
 
     lines: tuple[Line, ...]
@@ -64,6 +65,7 @@ class Address:
     backward: bool
     via: Via
     kernel: str | None = None
+    replayed: bool = False
 
 
 @dataclass(frozen=True)
@@ -97,9 +99,11 @@ def addresses(trace: Trace) -> Addresses | None:
     if not lines:
         return None
     gpu = source.gpu
-    calls = source.launch[gpu]
+    captured = captured_calls(source)
+    calls = np.where(captured >= 0, captured, source.launch[gpu])
     finder = _Finder(source, lines, autograd_nodes(trace), _generated(trace))
-    keys, place = np.unique(finder.anchors(calls), axis=1, return_inverse=True)
+    anchors = np.concatenate([finder.anchors(calls), (captured >= 0)[np.newaxis]])
+    keys, place = np.unique(anchors, axis=1, return_inverse=True)
     rows: list[Address | Unresolved] = [finder.address(*(int(one) for one in key)) for key in keys.T]
     table = tuple(dict.fromkeys(row for row in rows if isinstance(row, Address)))
     number = {row: at for at, row in enumerate(table)}
@@ -154,7 +158,7 @@ class _Finder:
         line = np.where(node, self._line_of[forward], nearest)
         engine = (self._engine_of[at] >= 0) & known
         waits = np.where((line < 0) & engine, self._waiting_line(calls), -1)
-        graph = source.named(at, lambda text: _GRAPH.match(text) is not None)
+        graph = source.named(at, lambda text: GRAPH_LAUNCH.match(text) is not None)
         way = np.select(
             [~known, graph, (line >= 0) & node, line >= 0, waits >= 0],
             [_NO_LAUNCH, _GRAPH_REPLAY, _AT_NODE, _AT_LINE, _AT_BACKWARD],
@@ -179,7 +183,7 @@ class _Finder:
             found[mine] = np.where(ranges >= 0, line, -1)
         return found
 
-    def address(self, way: int, line: int, module: int, backward: int) -> Address | Unresolved:
+    def address(self, way: int, line: int, module: int, backward: int, replayed: int) -> Address | Unresolved:
         """The address of launches with these anchors, or why they have none."""
         if way == _NO_LAUNCH:
             return "no-launch"
@@ -192,11 +196,11 @@ class _Finder:
         path = name["path"] if name else None
         behind = self._generated.get((found.file, found.line))
         if behind is not None:
-            return Address(behind[1], path, bool(backward), "compiled", behind[0])
+            return Address(behind[1], path, bool(backward), "compiled", behind[0], bool(replayed))
         if any(found.file == file for file, _ in self._generated) or "torchinductor_" in found.file:
             return "generated"
         via: Via = {_AT_NODE: "autograd", _AT_LINE: "line"}.get(way, "backward")  # type: ignore[assignment]
-        return Address((found,), path, bool(backward), via)
+        return Address((found,), path, bool(backward), via, replayed=bool(replayed))
 
 
 def _generated(trace: Trace) -> dict[tuple[str, int], tuple[str, tuple[Line, ...]]]:

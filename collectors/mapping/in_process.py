@@ -39,6 +39,22 @@ class MappingRecorder(TorchRecorder):
 
     def __init__(self, context: RecordingContext) -> None:
         super().__init__(context, Options(record_shapes=True))
+        self._capture: Any = None
+
+    def begin_capture(self) -> bool:
+        """Record the capture of a CUDA graph; False where this process is being recorded already."""
+        if self._profile is not None or self._capture is not None:
+            return False
+        self._capture = capture = self._class.__new__(self._class)
+        self._class_init(capture, activities=self._activities(), record_shapes=True)
+        capture.start()
+        return True
+
+    def end_capture(self, number: int) -> None:
+        """Write what was launched while the graph of this number was captured."""
+        capture, self._capture = self._capture, None
+        capture.stop()
+        self._export(capture, self._name(f"capture{number}"))
 
     def _saved(self, name: str, profile: Any) -> None:
         folder = self.context.folder()

@@ -186,8 +186,16 @@ class TorchRecorder:
     def _save(self, profile: Any) -> None:
         if self._discard:
             return
+        self._saved(self._export(profile, self._name()), profile)
+
+    def _name(self, what: str = "") -> str:
+        """A name for a trace, without its folder and before it is packed."""
+        words = (f"{socket.gethostname()}_{os.getpid()}", str(time.time_ns()), *([what] if what else []))
+        return f"{'.'.join(words)}.pt.trace.json"
+
+    def _export(self, profile: Any, name: str) -> str:
+        """Write the trace of a profile, packed; returns the name of the file."""
         folder = self.context.folder()
-        name = f"{socket.gethostname()}_{os.getpid()}.{time.time_ns()}.pt.trace.json"
         plain = folder / f"{name}.tmp"
         # torch appends nothing to the name and packs itself only when it ends in .gz, at the slowest level.
         profile.export_chrome_trace(str(plain))
@@ -196,7 +204,7 @@ class TorchRecorder:
             shutil.copyfileobj(source, target, 1 << 20)
         packed.replace(folder / f"{name}.gz")
         plain.unlink()
-        self._saved(f"{name}.gz", profile)
+        return f"{name}.gz"
 
     def _saved(self, trace: str, profile: Any) -> None:
         """The trace of this name is written: keep torch's own table of the same profile beside it."""

@@ -138,3 +138,37 @@ def test_replays_of_a_graph_and_lost_launches_have_none() -> None:
 
 def test_a_trace_without_lines_is_no_mapping() -> None:
     assert addresses(memory_trace(step([("kernel", "k", 1, 2, "stream 7")]))) is None
+
+
+def graph_rows(*replay: tuple[str, str, int, int]) -> list[tuple[Any, ...]]:
+    """A capture of a kernel from line A, a memset and a kernel from line B; a step with one replay of it."""
+    return [
+        ("range", "profrun.capture 0", 0, 200, "main"),
+        ("range", line_name(A), 10, 30, "main"),
+        ("api", "cudaLaunchKernel", 20, 5, "main"),
+        ("range", line_name(B), 50, 60, "main"),
+        ("api", "cudaMemsetAsync", 60, 5, "main"),
+        ("api", "cuLaunchKernelEx", 80, 5, "main"),
+        ("step", "ProfilerStep#0", 1000, 1000, "main"),
+        ("range", "profrun.graph 0", 1100, 100, "main"),
+        ("api", "cudaGraphLaunch", 1110, 5, "main"),
+        *((kind, name, ts, dur, "stream 7", {"launch": 8}) for kind, name, ts, dur in replay),
+    ]
+
+
+NODES = (("kernel", "gemm", 1200, 50), ("memset", "Memset", 1260, 5), ("kernel", "add", 1270, 50))
+
+
+def test_nodes_of_a_replay_have_the_lines_of_their_capture() -> None:
+    assert told(graph_rows(*NODES)) == {
+        "gemm": (A, None, False, "line"),
+        "Memset": (B, None, False, "line"),
+        "add": (B, None, False, "line"),
+    }
+
+
+def test_a_replay_that_is_not_sure_to_be_its_capture_has_none() -> None:
+    """Fewer nodes, other kinds, nodes that run at the same time."""
+    side_by_side = (NODES[0], NODES[1], ("kernel", "add", 1240, 50))
+    for replay in (NODES[:2], (NODES[0], NODES[2], NODES[1]), side_by_side):
+        assert set(told(graph_rows(*replay)).values()) <= {None}, replay
