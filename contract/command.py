@@ -51,8 +51,8 @@ class Ranges:
 
     lines: bool = option(
         Flag(),
-        "A trial more per variant, the `mapping`, finds out from which line and module each kernel comes; the "
-        "other trials stay as they are.",
+        "One trial more per variant, the `mapping`, finds out from which line and module each kernel comes; "
+        "the other trials stay as they are.",
         value=False,
     )
 

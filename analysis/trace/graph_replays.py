@@ -1,7 +1,7 @@
 """Which call of its capture stands behind each kernel of a replayed CUDA graph: ``captured_calls``.
 
-A graph that was captured on one stream replays its nodes in the order of the capture. So node k of a replay is
-launch k of the capture, as long as both have as many, of the same kinds, and no two nodes ran at the same
+A graph that was captured on one stream replays its nodes in the order of the capture. So node k of a replay
+is launch k of the capture, as long as both have as many, of the same kinds, and no two nodes ran at the same
 time. Else the graph has branches, or is another one, and nothing is said.
 """
 

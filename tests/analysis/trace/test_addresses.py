@@ -170,5 +170,9 @@ def test_nodes_of_a_replay_have_the_lines_of_their_capture() -> None:
 def test_a_replay_that_is_not_sure_to_be_its_capture_has_none() -> None:
     """Fewer nodes, other kinds, nodes that run at the same time."""
     side_by_side = (NODES[0], NODES[1], ("kernel", "add", 1240, 50))
-    for replay in (NODES[:2], (NODES[0], NODES[2], NODES[1]), side_by_side):
+    for replay in (
+        NODES[:2],
+        (("memset", "Memset", 1200, 5), ("kernel", "gemm", 1210, 50), NODES[2]),
+        side_by_side,
+    ):
         assert set(told(graph_rows(*replay)).values()) <= {None}, replay
