@@ -13,7 +13,7 @@ import json
 import re
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from ...contract.codec import to_json
 from ...contract.generated_code import ENDING, GeneratedCall, GeneratedCode, GeneratedFile, SourceLine
@@ -35,7 +35,13 @@ def recorder(context: RecordingContext) -> MappingRecorder:
 
 
 class MappingRecorder(TorchRecorder):
-    """Records shapes, by which the kernels of other trials are found again, and no table."""
+    """Records shapes, by which the kernels of other trials are found again, and no table.
+
+    It does not warm up: its times are no measurement, and captures of CUDA graphs before the window are
+    recorded, too, while torch has one profiler at a time.
+    """
+
+    starts_at: Literal["warmup", "active"] = "active"
 
     def __init__(self, context: RecordingContext) -> None:
         super().__init__(context, Options(record_shapes=True))

@@ -84,7 +84,7 @@ class TorchRanges:
 class TorchRecorder:
     """Drives one torch.profiler.profile per cycle over its warm-up and active steps."""
 
-    starts_at: Literal["warmup"] = "warmup"
+    starts_at: Literal["warmup", "active"] = "warmup"
     names_steps = True
     is_torch_profiler = True
     memory_factor = (
