@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import errno
 import os
 import re
 import secrets
@@ -184,8 +185,21 @@ def _new_folder(root: Path, job: str) -> Run:
 
 
 def is_run(path: Path) -> bool:
-    """Whether this is a run's folder."""
-    return (path / "events.jsonl").is_file()
+    """Whether this is a run's folder; a name that no file can have is none.
+
+    Raises:
+        OSError: it cannot be looked at.
+    """
+    return _possible(path) and (path / "events.jsonl").is_file()
+
+
+def _possible(path: Path) -> bool:
+    """Whether a file can have this path: it is not too long."""
+    try:
+        (path / "events.jsonl").exists()
+    except OSError as error:
+        return error.errno != errno.ENAMETOOLONG
+    return True
 
 
 def all_runs(root: Path) -> list[Run]:
@@ -234,7 +248,7 @@ def find(root: Path, reference: str) -> Run:
             why=_some(matches),
             fix="give more of the name, or `last`",
         )
-    if (path / LAUNCHES).is_dir():
+    if _possible(path) and (path / LAUNCHES).is_dir():
         raise UsageError(
             f"{reference} is no run yet",
             why="`profrun wrap` has recorded into it",
