@@ -185,12 +185,12 @@ def _new_folder(root: Path, job: str) -> Run:
 
 
 def is_run(path: Path) -> bool:
-    """Whether this is a run's folder; a name that no file can have is none.
+    """Whether this is a run's folder.
 
     Raises:
         OSError: it cannot be looked at.
     """
-    return _possible(path) and (path / "events.jsonl").is_file()
+    return (path / "events.jsonl").is_file()
 
 
 def _possible(path: Path) -> bool:
@@ -233,7 +233,8 @@ def find(root: Path, reference: str) -> Run:
         UsageError: none or several match; says which there are.
     """
     path = Path(reference)
-    if is_run(path):
+    possible = _possible(path)
+    if possible and is_run(path):
         return Run(path.absolute())
     runs = all_runs(root)
     if reference == "last" and runs:
@@ -248,7 +249,7 @@ def find(root: Path, reference: str) -> Run:
             why=_some(matches),
             fix="give more of the name, or `last`",
         )
-    if _possible(path) and (path / LAUNCHES).is_dir():
+    if possible and (path / LAUNCHES).is_dir():
         raise UsageError(
             f"{reference} is no run yet",
             why="`profrun wrap` has recorded into it",
