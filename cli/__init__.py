@@ -68,6 +68,9 @@ def _report_os(error: OSError) -> int:
     if error.errno == errno.EIO and error.filename is None:  # the terminal was closed: nobody can read it
         _silence_stdout()
         return UNAVAILABLE
+    if error.errno == errno.ENAMETOOLONG:
+        complain(f"{bounded(str(error.filename))}: no file can have so long a name; give the path of a file")
+        return USAGE
     if error.errno == errno.EFBIG:
         _silence_stdout()
         where = error.filename or "a file"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import errno
 import os
 import re
 import secrets
@@ -184,8 +185,21 @@ def _new_folder(root: Path, job: str) -> Run:
 
 
 def is_run(path: Path) -> bool:
-    """Whether this is a run's folder."""
+    """Whether this is a run's folder.
+
+    Raises:
+        OSError: it cannot be looked at.
+    """
     return (path / "events.jsonl").is_file()
+
+
+def _possible(path: Path) -> bool:
+    """Whether a file can have this path: it is not too long."""
+    try:
+        (path / "events.jsonl").exists()
+    except OSError as error:
+        return error.errno != errno.ENAMETOOLONG
+    return True
 
 
 def all_runs(root: Path) -> list[Run]:
@@ -219,7 +233,8 @@ def find(root: Path, reference: str) -> Run:
         UsageError: none or several match; says which there are.
     """
     path = Path(reference)
-    if is_run(path):
+    possible = _possible(path)
+    if possible and is_run(path):
         return Run(path.absolute())
     runs = all_runs(root)
     if reference == "last" and runs:
@@ -234,7 +249,7 @@ def find(root: Path, reference: str) -> Run:
             why=_some(matches),
             fix="give more of the name, or `last`",
         )
-    if (path / LAUNCHES).is_dir():
+    if possible and (path / LAUNCHES).is_dir():
         raise UsageError(
             f"{reference} is no run yet",
             why="`profrun wrap` has recorded into it",

@@ -5,6 +5,10 @@ from __future__ import annotations
 
 import importlib
 import math
+import os
+import signal
+import subprocess
+import sys
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -26,6 +30,49 @@ def module() -> ModuleType | None:
         return None
 
 
+_PROBE = """
+import contextlib
+import sys
+import ncu_report
+with contextlib.suppress(ImportError, OSError, ValueError):
+    import resource
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+report = ncu_report.load_report(sys.argv[1])
+for part in range(report.num_ranges()):
+    for number in range(report.range_by_idx(part).num_actions()):
+        action = report.range_by_idx(part).action_by_idx(number)
+        for name in action.metric_names():
+            action.metric_by_name(name).value()
+"""
+
+
+def _survives(path: Path) -> None:
+    """Let another process read the report first: some damage makes the package abort, which nothing catches.
+
+    It takes 50 ms. What the package raises there, it raises here, too.
+
+    Raises:
+        InputError: that process was ended by a signal.
+    """
+    environ = {**os.environ, "PYTHONPATH": os.pathsep.join(part for part in sys.path if part)}
+    done = subprocess.run(
+        [sys.executable, "-c", _PROBE, str(path.absolute())], env=environ, capture_output=True, check=False
+    )
+    if done.returncode < 0 or done.returncode > 128:  # a signal, on Windows a status of its own
+        raise InputError(
+            f"{path} cannot be read as a report of Nsight Compute",
+            why=f"NVIDIA's reader ends with {_ended(done.returncode)} on it, so it is damaged",
+            fix="copy it again",
+        )
+
+
+def _ended(code: int) -> str:
+    try:
+        return signal.Signals(-code).name
+    except ValueError:
+        return f"exit code {code}"
+
+
 def read(path: Path, writer: TraceWriter, rank: int) -> list[Launch]:
     """Launches of one report in the order they were profiled.
 
@@ -41,6 +88,7 @@ def read(path: Path, writer: TraceWriter, rank: int) -> list[Launch]:
             fix="pip install 'profrun[ncu]', or give the CSV of `ncu --import REPORT --csv --page raw`",
         )
     known = processes(path)
+    _survives(path)
     try:
         report = found.load_report(str(path))
         count = report.num_ranges()

@@ -93,3 +93,10 @@ def test_commands_about_a_run(
     text = found.out + found.err
     printed = text if words[0] != "logs" else text.replace("\nforged", "")
     assert clean(printed), text
+
+
+@pytest.mark.parametrize("command", ["logs", "report", "summary", "open", "normalize"])
+def test_a_name_that_no_file_can_have(command: str, tmp_path: Path, capsys: Capture) -> None:
+    done = call(capsys, command, "x" * 100_000)
+    assert done.code == 64
+    assert len(done.err) < 2000

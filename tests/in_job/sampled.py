@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import statistics
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -36,11 +37,18 @@ def values(source: SampledSource, row: list[Any]) -> dict[str, Any]:
 
 
 def first_reading(gpu: GpuReader) -> tuple[dict[str, Value], float]:
-    """The values of a GPU's first reading without its energy, and the power by 50 ms of its energy, W."""
-    first_ns, first = gpu.read()
-    last_ns, last = gpu.read()
-    while last_ns - first_ns < 50_000_000:
-        last_ns, last = gpu.read()
+    """The values of a GPU's first reading without its energy, and the power by its energy, W.
+
+    The power is the median of five spans of 50 ms: in each, the process may be stopped between the reading of
+    the energy and that of the clock.
+    """
+    start_ns, first = gpu.read()
     found: dict[str, Value] = dict(zip(gpu.source.quantities, first, strict=True))
-    joule = float(last[0] or 0) - float(found.pop("energy") or 0)
-    return found, joule / ((last_ns - first_ns) / 1e9)
+    start, watts = float(found.pop("energy") or 0), []
+    for _ in range(5):
+        end_ns, row = gpu.read()
+        while end_ns - start_ns < 50_000_000:
+            end_ns, row = gpu.read()
+        watts.append((float(row[0] or 0) - start) / ((end_ns - start_ns) / 1e9))
+        start_ns, start = end_ns, float(row[0] or 0)
+    return found, statistics.median(watts)

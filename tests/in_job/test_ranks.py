@@ -96,7 +96,7 @@ def kill(process: subprocess.Popen[str]) -> None:
 
 
 @pytest.mark.thorough
-@pytest.mark.parametrize("who", first(1, ["1", "0"]))
+@pytest.mark.parametrize("who", ["1", "0"])
 def test_a_rank_that_is_later_than_the_grace_and_the_patience_is_waited_for(tmp_path: Path, who: str) -> None:
     trial = Trial(tmp_path, LATE, ranks=2, grace_s=0.5, patience_s=3.0)
     processes = start(trial, LATE="8", WHO=who)
@@ -169,7 +169,7 @@ def test_a_rank_that_waits_for_rank_0_in_vain_is_ended(tmp_path: Path) -> None:
 
 
 @pytest.mark.thorough
-@pytest.mark.parametrize(("cancel", "state"), first(1, [(True, "cancelled"), (False, "timeout")]))
+@pytest.mark.parametrize(("cancel", "state"), [(True, "cancelled"), (False, "timeout")])
 def test_a_signal_ends_the_wait_within_the_grace(tmp_path: Path, cancel: bool, state: str) -> None:
     trial = Trial(tmp_path, LATE, ranks=2, grace_s=0.5)
     processes = start(trial, LATE="600", WHO="1")

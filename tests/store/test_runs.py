@@ -122,3 +122,9 @@ def test_a_plan_whose_trials_have_no_plain_names_is_damaged(tmp_path: Path, tria
         run.trial(trial)
     state = read_state(run)
     assert (state.phase, state.trials) == ("broken", ())
+
+
+def test_a_name_that_no_file_can_have_is_no_run(tmp_path: Path) -> None:
+    (tmp_path / "runs").mkdir()
+    with pytest.raises(UsageError):
+        find(tmp_path / "runs", "x" * 100_000)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import gzip
 import json
+import sys
 import zlib
 from pathlib import Path
 
@@ -238,3 +239,15 @@ def test_a_packed_page_that_is_damaged_in_the_middle_is_refused(tmp_path: Path) 
     (tmp_path / "page.csv").write_bytes(packed + b"\x07" * 100)  # a block of a kind that there is not
     with pytest.raises(InputError, match=r"page\.csv is damaged"):
         normalize([tmp_path / "page.csv"], tmp_path / "trace")
+
+
+def test_a_report_on_which_nvidias_reader_aborts_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The reader is C++ and checks with abort(), which ends the process that called it."""
+    (tmp_path / "ncu_report.py").write_text("import os\ndef load_report(path):\n    os.abort()\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.delitem(sys.modules, "ncu_report", raising=False)
+    with pytest.raises(InputError, match="NVIDIA's reader ends with SIGABRT on it"):
+        read(tmp_path, shared_data("h200/ncu/mlp.ncu-rep"))
+    assert not list(tmp_path.glob("core*"))

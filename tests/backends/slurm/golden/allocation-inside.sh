@@ -31,11 +31,13 @@ watch() {
             ended=$((ended + 5))
         fi
     done
+    local cancelled=1
     for step in $(squeue -h --steps -j "$SLURM_JOB_ID" -o "%i|%j" | sed -n "s/|profrun:$id\$//p"); do
         echo "profrun: step $step goes on although $id has ended, and is cancelled"
-        scancel --quiet "$step"
+        trap "" TERM # srun may end, and the end of the watch be asked for, before scancel has returned
+        scancel --quiet "$step" && cancelled=0
     done
-    return 0
+    return $cancelled
 }
 watched() { # COMMAND...: run it, and watch it meanwhile
     watch &
