@@ -51,8 +51,7 @@ class Ranges:
 
     lines: bool = option(
         Flag(),
-        "One trial more per variant, the `mapping`, finds out from which line and module each kernel comes; "
-        "the other trials stay as they are.",
+        "One more trial per variant, the `mapping`, finds the line and module of each kernel.",
         value=False,
     )
 

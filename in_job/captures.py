@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import functools
 from types import FunctionType
-from typing import TYPE_CHECKING, Any, Callable, Protocol
+from typing import TYPE_CHECKING, Any, Callable, Protocol, runtime_checkable
 
 from ..contract.graph_names import CAPTURE, REPLAY
 
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 _NUMBER = "_profrun_graph"  # attribute of a graph that was captured
 
 
+@runtime_checkable
 class CaptureRecorder(Protocol):
     """Records what is launched while a graph is captured."""
 

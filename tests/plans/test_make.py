@@ -267,7 +267,7 @@ workdir: sub
             "max_seconds": 10.0,
             "max_size": 2147483648,
         },
-        "ranges": {"modules": 2, "steps": "auto"},
+        "ranges": {"modules": 2, "steps": "auto", "lines": False},
         "options": {"activities": ["cpu", "cuda"]},
         "recorded": None,
         "scratch": None,
