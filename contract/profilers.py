@@ -173,6 +173,11 @@ def names() -> tuple[str, ...]:
     return (*BUILT_IN, *sorted({*_entry_points(), *_shipped()} - set(BUILT_IN)))
 
 
+def tools() -> tuple[str, ...]:
+    """``names`` without the mapping, which is a trial under torch.profiler: what a machine can have or lack."""
+    return tuple(name for name in names() if not profiler(name).maps)
+
+
 def all_names() -> tuple[str, ...]:
     """Everything that a job may write under ``collectors``."""
     return (*names(), *NEUTRAL)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from profrun.contract.finding import Finding, Passed, gravest_first
-from profrun.contract.profilers import Profiler, names, profiler
+from profrun.contract.profilers import Profiler, profiler, tools
 from profrun.doctor.checks import check_machine, obstacles, verdicts
 from profrun.doctor.model import Machine
 
@@ -66,7 +66,7 @@ def advise(machine: Machine) -> Advice:
     others = [
         check
         for check in checks
-        if not isinstance(check, Passed) and check.code not in ("gpu", *names()) and check.fix
+        if not isinstance(check, Passed) and check.code not in ("gpu", *tools()) and check.fix
     ]
     return Advice(about, answers, (*obstacles, *gravest_first(others)))
 

@@ -8,7 +8,7 @@ from profrun.backends.docker.survey import ImageAnswer
 from profrun.backends.privileges import HOW_TO_ALLOW, who_needs
 from profrun.contract.finding import Finding, Passed, Severity, gravest_first
 from profrun.contract.preflight import Preflight, Readiness
-from profrun.contract.profilers import Profiler, names, profiler
+from profrun.contract.profilers import Profiler, profiler, tools
 from profrun.contract.units import bytes_text
 from profrun.doctor.engine_checks import cannot_ask, check_engine
 from profrun.doctor.model import HOST, CheckResult, Machine, Verdict
@@ -39,7 +39,7 @@ def check_machine(machine: Machine) -> list[CheckResult]:
 
 def verdicts(machine: Machine) -> list[Verdict]:
     """For each profiler: does it work here, and in which image."""
-    return [_verdict(machine, profiler(name)) for name in names()]
+    return [_verdict(machine, profiler(name)) for name in tools()]
 
 
 def _verdict(machine: Machine, one: Profiler) -> Verdict:
@@ -82,7 +82,7 @@ def _reasons(preflight: Preflight, one: Profiler) -> list[str]:
 def _gpus(machine: Machine) -> Iterator[Result]:
     host = machine.host
     if host.vendor == "none":
-        tracing = [one for name in names() if (one := profiler(name)).exclusive]
+        tracing = [one for name in tools() if (one := profiler(name)).exclusive]
         cpu = " and ".join(one.name for one in tracing if "none" in one.vendors)
         gpu = " and ".join(one.name for one in tracing if "none" not in one.vendors)
         yield Finding(
@@ -169,7 +169,7 @@ _DISK = {
 
 
 def _host_profilers(machine: Machine) -> Iterator[Result]:
-    for name in names():
+    for name in tools():
         package = profiler(name).requires
         if package is None:
             continue
@@ -190,7 +190,7 @@ def _host_profilers(machine: Machine) -> Iterator[Result]:
 
 def _expected(vendor: str) -> list[Profiler]:
     """The profilers with an executable that a machine or an image for this vendor's GPUs should have."""
-    found = [profiler(name) for name in names()]
+    found = [profiler(name) for name in tools()]
     return [one for one in found if one.tools and vendor in one.vendors]
 
 
@@ -217,7 +217,7 @@ def _image(machine: Machine, image: ImageAnswer) -> Iterator[Result]:
     contents = image.contents
     digest = image.digest.partition("sha256:")[2][:12]
     yield Passed("image", f"{contents.os or 'runs'}, {digest}")
-    for name in names():
+    for name in tools():
         package = profiler(name).requires
         if package is None:
             continue
@@ -236,7 +236,7 @@ def _image(machine: Machine, image: ImageAnswer) -> Iterator[Result]:
     vendor = "amd" if contents.rocm else machine.host.vendor
     for one in _expected(vendor):
         yield _tool(image.preflight, one, "in this image")
-    for name in names():
+    for name in tools():
         own = getattr(profiler(name).part("doctor"), "check_image", None)
         found: Finding | None = own(contents.versions) if own is not None else None
         if found is not None:

@@ -11,7 +11,7 @@ from profrun.backends.docker.survey import Engine, survey
 from profrun.backends.gpu_choice import survey_gpus
 from profrun.backends.host import probe_host
 from profrun.contract.preflight import Preflight
-from profrun.contract.profilers import names, profiler
+from profrun.contract.profilers import profiler, tools
 from profrun.doctor.model import Machine
 from profrun.images.inspect import required_packages
 
@@ -26,7 +26,7 @@ def look(runs: Path, images: Sequence[str] = (), *, inside: bool = True) -> Mach
     """
     found = survey(probe_host(), images, inside=inside)
     folder = next((path for path in (runs.absolute(), *runs.absolute().parents) if path.is_dir()), Path("/"))
-    own = [getattr(profiler(name).part("doctor"), "check_host", None) for name in names()]
+    own = [getattr(profiler(name).part("doctor"), "check_host", None) for name in tools()]
     return Machine(
         found=found,
         preflight=_preflight(folder),
@@ -43,7 +43,7 @@ def _preflight(folder: Path) -> Preflight:
     """The wrapper's own preflight, asked of this machine itself."""
     from profrun.in_job.preflight import probe
 
-    return probe(names(), folder, where="on this machine")
+    return probe(tools(), folder, where="on this machine")
 
 
 def _disks(folder: Path, engine: Engine | None) -> Iterable[tuple[str, str, int]]:

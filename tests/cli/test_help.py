@@ -15,10 +15,12 @@ import pytest
 from profrun.cli import app
 from profrun.cli.app import COMMANDS, load_command, module_of
 from profrun.cli.help import Command
+from profrun.contract.line_names import Line, line_name
 from tests.cli.running import Capture, call
 from tests.cli.sides import write_trial
 from tests.conftest import ROOT
 from tests.runner.scripted import begin, leave, new_run
+from tests.tracekit import make_trace
 
 NAMES = [name for section in COMMANDS.values() for name in section]
 EXAMPLES = [
@@ -150,5 +152,9 @@ def test_an_example_works(
         call(capsys, "baseline", "save", "main", "last/main-none")
     if line.startswith("profrun init train.py"):
         Path("job.yaml").unlink()
+    if "--by line" in line:
+        trace = next(Path("runs").glob("*/trials/001-*/trace"))
+        shutil.rmtree(trace)
+        make_trace(trace, [("range", line_name(Line("train.py", 3, "main")), 0, 10, "main")]).close()
     done = call(capsys, *words_of(line), *(["--yes"] if re.match("profrun (rm|prune)", line) else []))
     assert done.code in ((0, 1, 2) if "compare" in line or "blocking" in line else (0,)), done.err

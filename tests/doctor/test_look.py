@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from profrun.contract.profilers import names
+from profrun.contract.profilers import tools
 from profrun.doctor import look, report
 
 
@@ -19,7 +19,7 @@ def test_this_machine_without_an_engine(tmp_path: Path, monkeypatch: pytest.Monk
     assert [disk[:2] for disk in machine.disks] == [("runs", str(tmp_path))]
     document = report(machine)
     assert json.loads(json.dumps(document)) == document
-    assert list(document["collectors"]) == list(names())
+    assert list(document["collectors"]) == list(tools())
     assert document["collectors"]["none"]["local"] is True
     assert {row["severity"] for row in document["checks"]} <= {None, "warning", "critical"}
     assert not (tmp_path / "runs").exists()
