@@ -174,7 +174,7 @@ def names() -> tuple[str, ...]:
 
 
 def tools() -> tuple[str, ...]:
-    """``names`` without the mapping, which is a trial under torch.profiler: what a machine can have or lack."""
+    """``names`` without the mapping: what a machine can have or lack."""
     return tuple(name for name in names() if not profiler(name).maps)
 
 
