@@ -2,15 +2,21 @@
 
 A process that was recorded to map kernels to lines leaves one such file. Inductor names every kernel that its
 code calls ``<kernel>:<handle>``, in a comment before the call, and keeps for each the Python stacks of the
-operations that the kernel does (``INDUCTOR_PROVENANCE=1``, torch 2.9).
+operations that the kernel does (``INDUCTOR_PROVENANCE=1``, torch 2.9). The mapping adds a line to each stack
+that tells the operation and its module (``operation_text``), because Inductor keeps nothing but the stacks.
 """
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
-FORMAT = 1
+FORMAT = 2
 ENDING = ".generated.json"
+_OPERATION = re.compile(
+    r'^  Operation "(?P<name>[^"\n]*)"(?:, module "(?P<module>[^"\n]+)")?(?P<view>, a view)?$', re.MULTILINE
+)
+_FRAME = re.compile(r'^\s*File "(?P<file>[^"\n]+)", line (?P<line>\d+), in (?P<function>\S+)', re.MULTILINE)
 
 
 @dataclass(frozen=True)
@@ -23,18 +29,36 @@ class SourceLine:
 
 
 @dataclass(frozen=True)
+class Operation:
+    """An operation that a kernel does.
+
+    Attributes:
+        stack: lines of the program, outermost first.
+        name: of the operation, ``aten.mul.Tensor``; None where the compiler does not tell it.
+        module: qualified name of its nn.Module below the module that was compiled, ``module_names.ROOT`` for
+            that one; None where the compiler does not tell it.
+        view: it only looks at its input in another way: where there is other work, it adds none.
+    """
+
+    stack: tuple[SourceLine, ...]
+    name: str | None = None
+    module: str | None = None
+    view: bool = False
+
+
+@dataclass(frozen=True)
 class GeneratedCall:
     """A line of generated code that calls a kernel.
 
     Attributes:
         line: its number, from 1.
         kernel: name and handle, ``triton_poi_fused_gelu_1:4``.
-        stacks: of each operation that the kernel does: the lines of the program, outermost first.
+        operations: what the kernel does; empty where the compiler does not tell it.
     """
 
     line: int
     kernel: str
-    stacks: tuple[tuple[SourceLine, ...], ...] = ()
+    operations: tuple[Operation, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -51,3 +75,28 @@ class GeneratedCode:
 
     files: tuple[GeneratedFile, ...] = ()
     format: int = FORMAT
+
+
+def operation_text(name: str, module: str | None, *, view: bool) -> str:
+    """The line that tells the operation of a stack, to be added at its end."""
+    where = f', module "{module}"' if module else ""
+    return f'  Operation "{name}"{where}{", a view" if view else ""}'
+
+
+def operations_of(text: str) -> tuple[Operation, ...]:
+    """The operations that a text tells: stacks as Python prints them, each with ``operation_text`` at its end
+    or without."""
+    found, start = [], 0
+    for end in _OPERATION.finditer(text):
+        stack = _stack(text[start : end.start()])
+        if stack:
+            found.append(Operation(stack, end["name"], end["module"], bool(end["view"])))
+        start = end.end()
+    rest = _stack(text[start:])
+    return (*found, Operation(rest)) if rest else tuple(found)
+
+
+def _stack(text: str) -> tuple[SourceLine, ...]:
+    return tuple(
+        SourceLine(found["file"], int(found["line"]), found["function"]) for found in _FRAME.finditer(text)
+    )

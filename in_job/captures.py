@@ -22,8 +22,11 @@ _NUMBER = "_profrun_graph"  # attribute of a graph that was captured
 
 
 @runtime_checkable
-class CaptureRecorder(Protocol):
-    """Records what is launched while a graph is captured."""
+class MappingRecorder(Protocol):
+    """Maps kernels to lines: it also records what is launched while a graph is captured."""
+
+    def follow(self, files: Callable[[], list[str]]) -> None:
+        """Learn how to ask for the files whose lines have ranges."""
 
     def begin_capture(self) -> bool:
         """Record from now on; False where a recording runs already, or none can begin."""
@@ -40,7 +43,7 @@ class Captures:
     """
 
     def __init__(
-        self, sink: Sink, lines: LineRanges, recorder: CaptureRecorder, failed: Callable[[Exception], None]
+        self, sink: Sink, lines: LineRanges, recorder: MappingRecorder, failed: Callable[[Exception], None]
     ) -> None:
         self._sink, self._lines, self._recorder, self._failed = sink, lines, recorder, failed
         self._count = 0

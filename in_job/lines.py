@@ -66,6 +66,11 @@ class LineRanges:
         while running:
             self._end(running.pop())
 
+    def files(self) -> list[str]:
+        """The user's files that lines ran of, without those that torch.compile has made; sorted."""
+        files = {code.co_filename for code, _ in self._names}
+        return sorted(file for file in files if not self._own.is_generated(file))
+
     def is_own(self, code: CodeType) -> bool:
         """Whether the lines of this code get ranges."""
         return self._own(code.co_filename)

@@ -11,6 +11,7 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING, Callable, NamedTuple
 
+from ..contract.module_names import ROOT
 from . import dynamo
 from .backward import BackwardRanges
 
@@ -32,7 +33,7 @@ class EnteredCall(NamedTuple):
 
 def range_name(name: str, module: Module) -> str:
     """``nn.Module: <qualified name> (<class>)``; the root is called 'root'."""
-    return f"nn.Module: {name or 'root'} ({type(module).__name__})"
+    return f"nn.Module: {name or ROOT} ({type(module).__name__})"
 
 
 def compiled(module: Module) -> bool:

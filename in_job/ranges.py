@@ -10,7 +10,7 @@ from ..contract.step_names import OWN_STEP
 from ..contract.steps import RUN_RANGE
 from . import emitters, exclusive
 from .api import hook
-from .captures import CaptureRecorder, Captures
+from .captures import Captures, MappingRecorder
 from .lines import LineRanges
 from .modules import ModuleRanges
 from .own_code import OwnCode
@@ -67,7 +67,8 @@ class Ranges:
             packages = config.options.get("packages")
             own = OwnCode(packages if isinstance(packages, (list, tuple)) else (), _OURS)
             self._lines = LineRanges(self.sink, own)
-            if self.process.torch is not None and isinstance(recorder, CaptureRecorder):
+            if self.process.torch is not None and isinstance(recorder, MappingRecorder):
+                recorder.follow(self._lines.files)
                 Captures(self.sink, self._lines, recorder, self.process.fail).watch(self.process.torch)
         if not config.windowed and config.hook != "in_process":
             self.sink.open()  # the whole run is recorded

@@ -32,7 +32,8 @@ from profrun.in_job.wrap_bundle import DIGEST, place
 from profrun.plans.model import Plan
 
 PARTS = ("profiler", "wrap", "in_process", "preflight", "unfinished")
-"""Modules of a profiler's folder that run inside the job."""
+"""Modules of a profiler's folder that run inside the job; with them go those that ``in_process`` is made of,
+``in_process_*``."""
 
 _RENAMED = {
     "_run.py": "run.py",
@@ -71,10 +72,9 @@ def bundle_files(profilers: Iterable[str] = ()) -> dict[str, bytes]:
 def _shipped(name: str, folder: Path) -> dict[str, bytes]:
     """What of a profiler's folder runs inside the job."""
     found = {f"_profrun/collectors/{name}/__init__.py": b""}
-    for part in PARTS:
-        source = folder / f"{part}.py"
-        if source.is_file():
-            found[f"_profrun/collectors/{name}/{part}.py"] = source.read_bytes()
+    for source in sorted(folder.glob("*.py")):
+        if source.stem in PARTS or source.stem.startswith("in_process_"):
+            found[f"_profrun/collectors/{name}/{source.name}"] = source.read_bytes()
     return found
 
 

@@ -245,11 +245,24 @@ _TABLES = (
             _req("file", "VARCHAR", "file of the generated code"),
             _req("line", "INTEGER", "line in it that calls the kernel, from 1"),
             _req("kernel", "VARCHAR", "name and handle that the compiler gives the kernel"),
-            _req("stack", "INTEGER", "number of the stack among those of the kernel, from 0"),
+            _req("operation", "INTEGER", "number of the operation among those of the kernel, from 0"),
             _req("frame", "INTEGER", "place in the stack, 0 outermost"),
             _req("source_file", "VARCHAR", "file of the program"),
             _req("source_line", "INTEGER", "line in it, from 1"),
             _req("source_function", "VARCHAR", "function that the line lies in"),
+            _opt("op", "VARCHAR", "the operation"),
+            _opt("module", "VARCHAR", "qualified name of its nn.Module below the one that was compiled"),
+            _req("is_view", "BOOLEAN", "the operation only looks at its input in another way"),
+        ),
+    ),
+    Table(
+        "source_lines",
+        "line of a file of the program, as it was when the program was mapped; blank ones are left out "
+        "(new in 1.3)",
+        (
+            _req("file", "VARCHAR", "the file, as Python has it"),
+            _req("line", "INTEGER", "its number, from 1"),
+            _req("digest", "VARCHAR", "digest of its text without spaces at its ends"),
         ),
     ),
     Table(

@@ -16,8 +16,9 @@ Everything else has no address, with the reason. None is guessed.
 
 from __future__ import annotations
 
+import itertools
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
@@ -28,6 +29,7 @@ from profrun.analysis.trace.frame import Frame, Index, frame
 from profrun.analysis.trace.graph_replays import GRAPH_LAUNCH, captured_calls
 from profrun.analysis.trace.ranges import MODULE, range_at
 from profrun.contract.line_names import Line, parse_line
+from profrun.contract.module_names import ROOT
 from profrun.traces.memo import memoised
 
 if TYPE_CHECKING:
@@ -53,7 +55,8 @@ class Address:
 
     Attributes:
         lines: of the program; several for a kernel that the compiler made of several, each once.
-        module: qualified name of the innermost nn.Module round it; None for none.
+        module: qualified name of the innermost nn.Module round it, or round all that the compiler made it of;
+            None for none.
         backward: whether it is work of the backward.
         via: how it was found.
         kernel: what the compiler calls a generated kernel, ``triton_poi_fused_gelu_1:4``; else None.
@@ -123,7 +126,7 @@ class _Finder:
     Args:
         lines: name id -> line.
         nodes: for every slice that is an autograd node its forward op, -1 for others.
-        generated: (file, line of generated code) -> what its kernel stands for.
+        generated: (file, line of generated code) -> what stands behind it.
     """
 
     def __init__(
@@ -131,7 +134,7 @@ class _Finder:
         source: Frame,
         lines: dict[int, Line],
         nodes: NDArray[np.int32],
-        generated: dict[tuple[str, int], tuple[str, tuple[Line, ...]]],
+        generated: dict[tuple[str, int], _Generated],
     ) -> None:
         self._source, self._lines, self._nodes, self._generated = source, lines, nodes, generated
         ids = np.arange(len(source))
@@ -183,8 +186,12 @@ class _Finder:
             found[mine] = np.where(ranges >= 0, line, -1)
         return found
 
-    def address(self, way: int, line: int, module: int, backward: int, replayed: int) -> Address | Unresolved:
-        """The address of launches with these anchors, or why they have none."""
+    def address(self, way: int, line: int, mark: int, backward: int, replayed: int) -> Address | Unresolved:
+        """The address of launches with these anchors, or why they have none.
+
+        Args:
+            mark: name id of the range round the module, -1 for none.
+        """
         if way == _NO_LAUNCH:
             return "no-launch"
         if way == _GRAPH_REPLAY:
@@ -192,33 +199,81 @@ class _Finder:
         if way == _NOWHERE:
             return "no-line"
         found = self._lines[line]
-        name = MODULE.match(self._source.names[module]) if module >= 0 else None
+        name = MODULE.match(self._source.names[mark]) if mark >= 0 else None
         path = name["path"] if name else None
         behind = self._generated.get((found.file, found.line))
         if behind is not None:
-            return Address(behind[1], path, bool(backward), "compiled", behind[0], bool(replayed))
+            module = _below(path, behind.module)
+            return Address(behind.lines, module, bool(backward), "compiled", behind.kernel, bool(replayed))
         if any(found.file == file for file, _ in self._generated) or "torchinductor_" in found.file:
             return "generated"
         via: Via = {_AT_NODE: "autograd", _AT_LINE: "line"}.get(way, "backward")  # type: ignore[assignment]
         return Address((found,), path, bool(backward), via, replayed=bool(replayed))
 
 
-def _generated(trace: Trace) -> dict[tuple[str, int], tuple[str, tuple[Line, ...]]]:
-    """(file, line of generated code) -> the kernel that it calls, and the lines of the program behind it."""
+@dataclass(frozen=True)
+class _Generated:
+    """What stands behind a line of generated code.
+
+    Attributes:
+        kernel: name and handle of the kernel that is called there.
+        lines: of the program, each once.
+        module: the innermost module that all its operations lie in, below the one that was compiled and empty
+            for that one; None where the compiler does not tell it.
+    """
+
+    kernel: str
+    lines: tuple[Line, ...]
+    module: str | None
+
+
+@dataclass
+class _Operation:
+    module: str | None
+    view: bool
+    stack: list[Line] = field(default_factory=list)
+
+
+def _generated(trace: Trace) -> dict[tuple[str, int], _Generated]:
+    """(file, line of generated code) -> what stands behind it."""
     rows = trace.sql(
-        "SELECT file, line, kernel, stack, source_file, source_line, source_function FROM generated "
-        "ORDER BY file, line, kernel, stack, frame"
+        "SELECT file, line, kernel, operation, module, is_view, source_file, source_line, source_function "
+        "FROM generated ORDER BY file, line, kernel, operation, frame"
     ).rows
-    stacks: dict[tuple[str, int], dict[tuple[str, int], list[Line]]] = {}
-    for file, line, kernel, stack, *source in rows:
-        stacks.setdefault((file, line), {}).setdefault((kernel, stack), []).append(Line(*source))
+    calls: dict[tuple[str, int], dict[tuple[str, int], _Operation]] = {}
+    for file, line, kernel, number, module, view, *source in rows:
+        one = calls.setdefault((file, line), {}).setdefault((kernel, number), _Operation(module, view))
+        one.stack.append(Line(*source))
     found = {}
-    for place, frames in stacks.items():
-        kernels = {kernel for kernel, _ in frames}
+    for place, operations in calls.items():
+        kernels = {kernel for kernel, _ in operations}
         if len(kernels) == 1:  # a line that calls two kernels tells neither's
-            own = dict.fromkeys(_innermost(stack) for stack in frames.values())
-            found[place] = (kernels.pop(), tuple(own))
+            found[place] = _behind(kernels.pop(), list(operations.values()))
     return found
+
+
+def _behind(kernel: str, operations: list[_Operation]) -> _Generated:
+    """Views add no work: they count only where a kernel does nothing else, as in a copy of what they see."""
+    working = [one for one in operations if not one.view] or operations
+    lines = dict.fromkeys(_innermost(one.stack) for one in working)
+    modules = [one.module for one in working]
+    known = [_parts(module) for module in modules if module is not None]
+    alike = itertools.takewhile(lambda parts: len(set(parts)) == 1, zip(*known, strict=False))
+    common = ".".join(parts[0] for parts in alike) if len(known) == len(modules) else None
+    return _Generated(kernel, tuple(lines), common)
+
+
+def _parts(module: str | None) -> list[str]:
+    return module.split(".") if module and module != ROOT else []
+
+
+def _below(outer: str | None, inner: str | None) -> str | None:
+    """The qualified name of a module of compiled code.
+
+    Args:
+        outer: the module that was compiled, as the ranges name it. inner: the module below it.
+    """
+    return ".".join([*_parts(outer), *_parts(inner)]) or outer
 
 
 def _innermost(stack: list[Line]) -> Line:

@@ -23,13 +23,12 @@ from profrun.analysis.trace.backward import autograd_nodes, is_engine
 from profrun.analysis.trace.frame import Frame, Index, frame
 from profrun.analysis.trace.ranges import BACKWARD, MODULE, TORCH_MODULE
 from profrun.analysis.trace.steps import step_index, step_of_host
+from profrun.contract.module_names import ROOT
 from profrun.traces.memo import memoised
 
 if TYPE_CHECKING:
     from profrun.traces.trace import Trace
 
-ROOT = "root"
-"""What the hook calls the module that has no name."""
 _NUMBER = re.compile(r"(?<![^.])\d+(?![^.])")
 _INSTANCE = re.compile(r"_\d+$")
 

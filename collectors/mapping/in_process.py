@@ -1,32 +1,28 @@
-"""The mapping inside the program: torch.profiler with shapes, and what stands behind generated code.
+"""The mapping inside the program: torch.profiler with shapes, and documents beside its file.
 
-Every graph that Inductor has compiled is an object that holds its generated code and, with
-``INDUCTOR_PROVENANCE=1``, the Python stacks of the operations in each kernel, also where it came from
-Inductor's cache (torch/_inductor/output_code.py, ``CompiledFxGraph``).
+They tell what stands behind generated code, and which lines the program's files had.
 Shipped into the job: standard library only, Python 3.9.
 """
 
 from __future__ import annotations
 
-import gc
 import json
-import re
-import sys
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+import tokenize
+from typing import TYPE_CHECKING, Any, Callable, Literal
 
+from ...contract import generated_code as generated_code_file
+from ...contract import source_digests as source_digests_file
 from ...contract.codec import to_json
-from ...contract.generated_code import ENDING, GeneratedCall, GeneratedCode, GeneratedFile, SourceLine
+from ...contract.source_digests import SourceDigests, SourceFile, digests_of
 from ..torch.in_process import TorchRecorder
 from ..torch.profiler import Options
+from .in_process_generated import generated_code
+from .in_process_graphs import install
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterable
 
     from ...contract.recording import RecordingContext
-
-_HANDLES = re.compile(r"^\s*# \[Provenance debug handles\] (?P<names>.+)$")
-_FRAME = re.compile(r'^\s*File "(?P<file>[^"\n]+)", line (?P<line>\d+), in (?P<function>\S+)', re.MULTILINE)
 
 
 def recorder(context: RecordingContext) -> MappingRecorder:
@@ -46,6 +42,8 @@ class MappingRecorder(TorchRecorder):
     def __init__(self, context: RecordingContext) -> None:
         super().__init__(context, Options(record_shapes=True))
         self._capture: Any = None
+        self._files: Callable[[], list[str]] = list
+        install()
 
     def begin_capture(self) -> bool:
         """Record the capture of a CUDA graph; False where this process is being recorded already."""
@@ -62,59 +60,39 @@ class MappingRecorder(TorchRecorder):
         capture.stop()
         self._export(capture, self._name(f"capture{number}"))
 
+    def follow(self, files: Callable[[], list[str]]) -> None:
+        """Learn how to ask for the program's files whose lines have ranges."""
+        self._files = files
+
     def _saved(self, name: str, profile: Any) -> None:
-        folder = self.context.folder()
         code = generated_code()
         if code.files:
-            partial = folder / f"{name}{ENDING}.partial"
-            partial.write_text(json.dumps(to_json(code)) + "\n", encoding="utf-8")
-            partial.replace(folder / f"{name}{ENDING}")
+            self._write(f"{name}{generated_code_file.ENDING}", code)
+        behind = {
+            line.file
+            for file in code.files
+            for call in file.calls
+            for one in call.operations
+            for line in one.stack
+        }
+        found = source_digests(sorted({*self._files(), *behind}))
+        if found.files:
+            self._write(f"{name}{source_digests_file.ENDING}", found)
+
+    def _write(self, name: str, document: Any) -> None:
+        folder = self.context.folder()
+        partial = folder / f"{name}.partial"
+        partial.write_text(json.dumps(to_json(document)) + "\n", encoding="utf-8")
+        partial.replace(folder / name)
 
 
-def generated_code() -> GeneratedCode:
-    """The generated code of all graphs that are compiled in this process; empty without torch.compile."""
-    graph = getattr(sys.modules.get("torch._inductor.output_code"), "CompiledFxGraph", None)
-    cache = getattr(sys.modules.get("torch._inductor.codecache"), "PyCodeCache", None)
-    if graph is None or cache is None:
-        return GeneratedCode()
-    paths = {Path(module.__file__).stem: module.__file__ for module in cache.modules}
-    found: dict[str, GeneratedFile] = {}
-    for one in gc.get_objects():
-        path = paths.get(one.cache_key) if type(one) is graph else None
-        if path is not None and one.source_code:
-            stacks = getattr(one, "inductor_provenance_stack_traces_str", None)
-            found[path] = GeneratedFile(path, tuple(calls(one.source_code, json.loads(stacks or "{}"))))
-    return GeneratedCode(tuple(found[path] for path in sorted(found)))
-
-
-def calls(text: str, stacks: Mapping[str, Iterable[str]]) -> Iterator[GeneratedCall]:
-    """The lines of generated code that call a kernel.
-
-    Args:
-        text: the code.
-        stacks: kernel and handle -> the stacks of its operations, as Python prints them.
-    """
-    waiting: list[str] = []
-    for number, line in enumerate(text.splitlines(), 1):
-        comment = _HANDLES.match(line)
-        if comment:
-            waiting = re.split(r"[,\s]+", comment["names"].strip())
+def source_digests(files: Iterable[str]) -> SourceDigests:
+    """The digests of the lines of these files; a file that cannot be read is left out."""
+    found = []
+    for name in files:
+        try:
+            with tokenize.open(name) as file:  # in the encoding that it declares
+                found.append(SourceFile(name, digests_of(file.read())))
+        except (OSError, SyntaxError, ValueError):
             continue
-        for kernel in [one for one in waiting if _calls(line, one.rpartition(":")[0])]:
-            waiting.remove(kernel)
-            yield GeneratedCall(number, kernel, tuple(_stacks(stacks.get(kernel, ()))))
-
-
-def _calls(line: str, name: str) -> bool:
-    return re.search(rf"(?<![\w.]){re.escape(name)}(?:\.run)?\(", line) is not None
-
-
-def _stacks(texts: Iterable[str]) -> Iterator[tuple[SourceLine, ...]]:
-    """Each different stack once."""
-    for text in dict.fromkeys(texts):
-        frames = tuple(
-            SourceLine(found["file"], int(found["line"]), found["function"])
-            for found in _FRAME.finditer(text)
-        )
-        if frames:
-            yield frames
+    return SourceDigests(tuple(found))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from ...contract.generated_code import ENDING
 from ...contract.wrapping import Wrapped, WrapRequest
 
 
@@ -24,5 +23,4 @@ def wrap(request: WrapRequest) -> Wrapped:
         emitter="in_process",
         finalise_s=120.0,
         expected=("*.pt.trace.json.gz",),
-        notes=[f"kernels of torch.compile get their lines from *{ENDING} (torch 2.9 or newer)"],
     )

@@ -15,6 +15,7 @@ from profrun.collectors.torch import (
     reader_generated,
     reader_issues,
     reader_metrics,
+    reader_sources,
     reader_stage,
     reader_tables,
 )
@@ -94,6 +95,7 @@ class KinetoReader:
         reader_tables.counters(writer, recording.divided.key("e.src", "e.rank"))
         reader_metrics.metrics(writer, sources)
         reader_generated.generated(writer, sources)
+        reader_sources.source_lines(writer, sources)
         reader_issues.record(writer, files, recording.tracks, crossing)
         progress(sum(sizes), sum(sizes))
 

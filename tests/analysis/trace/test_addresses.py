@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import pytest
+
 from profrun.analysis.trace.addresses import addresses
 from profrun.analysis.trace.frame import frame
 from profrun.contract.line_names import Line, line_name
@@ -86,11 +88,16 @@ def test_lines_of_a_function_of_the_users_in_the_backward_are_their_own() -> Non
     assert told(rows) == {"mul": (A, None, True, "line")}
 
 
-def behind(kernel: str, *stacks: Sequence[Line]) -> list[dict[str, Any]]:
+def behind(
+    kernel: str, *stacks: Sequence[Line], modules: Sequence[str | None] = (), views: Sequence[int] = ()
+) -> list[dict[str, Any]]:
+    """Rows of ``generated``: an operation for each stack."""
+    names = [*modules, *[None] * (len(stacks) - len(modules))]
     return [
         {
-            "file": GENERATED.file, "line": GENERATED.line, "kernel": kernel, "stack": number, "frame": frame,
-            "source_file": line.file, "source_line": line.line, "source_function": line.function,
+            "file": GENERATED.file, "line": GENERATED.line, "kernel": kernel, "operation": number,
+            "frame": frame, "source_file": line.file, "source_line": line.line,
+            "source_function": line.function, "module": names[number], "is_view": number in views,
         }
         for number, stack in enumerate(stacks)
         for frame, line in enumerate(stack)
@@ -112,6 +119,42 @@ def test_a_fused_kernel_has_the_lines_that_the_compiler_tells() -> None:
     library = Line("/usr/lib/python3/dist-packages/timm/layers.py", 5, "gelu")
     side = {"generated": behind("triton_poi_fused_gelu_0:4", [B, A], [B, library], [B, A])}
     assert told(COMPILED, side) == {"triton_poi_fused_gelu_0": (A, B, None, False, "compiled")}
+
+
+def test_views_add_no_work_where_a_kernel_does_other_work() -> None:
+    mixed = {"generated": behind("triton_poi_fused_gelu_0:4", [A], [B], views=[1])}
+    views = {"generated": behind("triton_poi_fused_gelu_0:4", [A], [B], views=[0, 1])}
+    (one,), (both,) = told(COMPILED, mixed).values(), told(COMPILED, views).values()
+    assert (one, both) == ((A, None, False, "compiled"), (A, B, None, False, "compiled"))
+
+
+@pytest.mark.parametrize(
+    ("outer", "modules", "expected"),
+    [
+        ("root", ["h.0.mlp"], "h.0.mlp"),
+        ("root", ["h.0.mlp", "h.0.attn"], "h.0"),
+        ("root", ["h.0", "root"], "root"),
+        ("root", ["h.0", None], "root"),
+        ("h.1", ["attn.c_proj"], "h.1.attn.c_proj"),
+        (None, ["h.0"], "h.0"),
+        (None, [None], None),
+    ],
+)
+def test_the_module_of_a_compiled_kernel_holds_all_that_it_does(
+    outer: str | None, modules: list[str | None], expected: str | None
+) -> None:
+    """Its name is that of the module that was compiled, and the name below it that the compiler tells."""
+    name = f"nn.Module: {outer} (Net)" if outer else "other"
+    rows = step(
+        [
+            ("range", name, 5, 500, "main"),
+            ("range", line_name(GENERATED), 30, 100, "main"),
+            ("api", "cuLaunchKernel", 50, 5, "main"),
+            ("kernel", "triton_poi_fused_gelu_0", 100, 50, "stream 7", {"launch": 3}),
+        ]
+    )
+    side = {"generated": behind("triton_poi_fused_gelu_0:4", *[[A]] * len(modules), modules=modules)}
+    assert told(rows, side) == {"triton_poi_fused_gelu_0": (A, expected, False, "compiled")}
 
 
 def test_generated_code_that_tells_nothing_gives_no_address() -> None:
