@@ -1,0 +1,33 @@
+"""Which kernels the lines of generated code call."""
+
+from __future__ import annotations
+
+from profrun.collectors.mapping.in_process_generated import calls
+from profrun.contract.generated_code import GeneratedCall, Operation, SourceLine
+
+CODE = """\
+def call(args):
+    # Topologically Sorted Source Nodes: [x], Original ATen: [aten.mm]
+    # [Provenance debug handles] extern_kernels.mm:1
+    extern_kernels.mm(a, b, out=buf0)
+    # [Provenance debug handles] triton_poi_fused_sin_0:2
+    stream0 = get_raw_stream(0)
+    triton_poi_fused_sin_0.run(buf0, buf1, 4096, stream=stream0)
+    # [Provenance debug handles] cpp_fused_0:3, extern_kernels.addmm:4
+    cpp_fused_0(buf1)
+    not_cpp_fused_0(buf1)
+    extern_kernels.addmm(buf1, out=buf2)
+    extern_kernels.mm(a, b, out=buf3)
+"""
+SINE = '  File "/me/model.py", line 3, in forward\n    x = x.sin()\n'
+
+
+def test_a_call_has_the_handle_of_the_comment_before_it() -> None:
+    found = list(calls(CODE, {"triton_poi_fused_sin_0:2": [SINE, SINE, "damaged"]}))
+    sine = Operation((SourceLine("/me/model.py", 3, "forward"),))
+    assert found == [
+        GeneratedCall(4, "extern_kernels.mm:1"),
+        GeneratedCall(7, "triton_poi_fused_sin_0:2", (sine,)),
+        GeneratedCall(9, "cpp_fused_0:3"),
+        GeneratedCall(11, "extern_kernels.addmm:4"),
+    ], "the last call of mm has no comment of its own"
