@@ -6,7 +6,12 @@ import pytest
 
 from profrun.contract.generated_code import Operation, SourceLine, operation_text, operations_of
 
-STACK = '  File "/me/train.py", line 9, in <module>\n    y = net(x)\n  File "/me/model.py", line 3, in forward\n    x = x.sin()\n'
+STACK = """\
+  File "/me/train.py", line 9, in <module>
+    y = net(x)
+  File "/me/model.py", line 3, in forward
+    x = x.sin()
+"""
 LINES = (SourceLine("/me/train.py", 9, "<module>"), SourceLine("/me/model.py", 3, "forward"))
 
 

@@ -102,6 +102,7 @@ def test_the_setting_is_taken_where_it_is_free_or_a_function() -> None:
 
 
 @pytest.mark.thorough
+@pytest.mark.filterwarnings("ignore:.torch.jit:DeprecationWarning")
 def test_a_compiled_program_keeps_its_modules(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Real torch.compile, on the CPU: a fused kernel has the lines and modules of its operations."""
 
