@@ -45,7 +45,8 @@ def compare(
         a: the base: one trace or several repeats. Each is a folder, an open trace, a file of
             ``profrun baseline save``, or what ``profrun compare`` takes (``last/baseline-none``).
         b: the other side, likewise.
-        by: rows of what changed: kernel, op, range, module, category or step.
+        by: rows of what changed: kernel, op, range, module, line, category or step; by line needs a
+            mapping (``ranges: {lines: true}``).
         statistic: of step times: median, mean or p99.
         threshold: smaller changes count as none, as a fraction.
         phase: which steps of trials without a profiler count: steady, window (those that the schedule
@@ -61,7 +62,7 @@ def compare(
     left, right = _given(a), _given(b)
     sides = find_sides(_references(left), _references(right), runs_root(runs))
     opened = {one.path.resolve(): one for one in (*left, *right) if isinstance(one, Trace)}
-    left_trials, right_trials = read_sides(sides, phase_named(phase) if phase else None, opened)
+    left_trials, right_trials = read_sides(sides, phase_named(phase) if phase else None, opened, by=by)
     result = compare_trials(
         left_trials,
         right_trials,

@@ -123,7 +123,9 @@ def command(
         _need_no_gate(fail_on, junit, html, markdown=markdown)
         _same_kernels(found, top, json_=json_)
     with ReadingLine() as line:
-        a, b = read_sides(found, phase_named(phase) if phase else None, progress=line.update)
+        a, b = read_sides(
+            found, phase_named(phase) if phase else None, progress=line.update, by=cast("By", by)
+        )
     result = compare_points(
         a,
         b,

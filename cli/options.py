@@ -87,7 +87,9 @@ CommandArgument = Annotated[
 ]
 ByOption = Annotated[
     str,
-    typer.Option(metavar="VIEW", help="Show what changed by kernel, op, range, module, category or step."),
+    typer.Option(
+        metavar="VIEW", help="Show what changed by kernel, op, range, module, line, category or step."
+    ),
 ]
 ThresholdOption = Annotated[
     str, typer.Option(metavar="SHARE", help="Changes smaller than this count as the same: 0.01 or 1%.")

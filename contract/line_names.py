@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import re
+from collections.abc import Iterable
 from typing import NamedTuple
 
 LINE = "profrun.line "
@@ -35,3 +37,21 @@ def parse_line(name: str) -> Line | None:
     """The line of a range; None for a range that is round no line."""
     found = PATTERN.match(name) if name.startswith(LINE) else None
     return Line(found["file"], int(found["line"]), found["function"]) if found else None
+
+
+def common_folder(files: Iterable[str]) -> str:
+    """The folder that all these files have in common; empty for none."""
+    folders = {os.path.dirname(file) for file in files}  # noqa: PTH120 - paths of another machine
+    if not folders:
+        return ""
+    try:
+        found = os.path.commonpath(folders)
+    except ValueError:  # absolute and relative paths
+        return ""
+    return "" if found == os.sep else found
+
+
+def below(file: str, folder: str) -> str:
+    """The path of a file below a folder; as it is where it lies elsewhere."""
+    inside = folder and file.startswith(f"{folder}{os.sep}")
+    return file[len(folder) + 1 :] if inside else file

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import os
 from typing import TYPE_CHECKING
 
 from profrun.analysis.trace.addresses import UNRESOLVED
-from profrun.contract.line_names import Line
+from profrun.contract.line_names import Line, below, common_folder
 from profrun.contract.units import percent_text, rate_text, time_text
 from profrun.reports.terminal_layout import PLAIN, Part, Prose, Style, Table, lay_out, titled
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from profrun.analysis.trace.line_table import PlaceRow, PlaceTable
     from profrun.contract.denominator import Denominator
 
@@ -30,7 +27,7 @@ def place_text(table: PlaceTable, of: Denominator, style: Style = PLAIN, *, top:
     if not table.gpu_ns:
         return lay_out([Prose("the trace has no GPU work")], style)
     shown = table.rows if top is None else table.rows[:top]
-    folder = _folder([row.place for row in table.rows if isinstance(row.place, Line)])
+    folder = common_folder(row.place.file for row in table.rows if isinstance(row.place, Line))
     rows = [_cells(row, table, folder) for row in shown]
     left = len(table.rows) - len(shown)
     header = (table.by, "launches", "GPU time", "share", "backward", "kernels")
@@ -73,17 +70,4 @@ def place_name(place: Line | str, folder: str = "") -> str:
     """``model.py:212 forward``, with the path below ``folder``; a module as it is."""
     if not isinstance(place, Line):
         return place
-    file = place.file[len(folder) :].lstrip("/") if folder and place.file.startswith(folder) else place.file
-    return f"{file}:{place.line} {place.function}"
-
-
-def _folder(lines: Sequence[Line]) -> str:
-    """The folder that all files have in common; empty for none."""
-    folders = {os.path.dirname(line.file) for line in lines}  # noqa: PTH120 - paths of another machine
-    if not folders:
-        return ""
-    try:
-        found = os.path.commonpath(folders)
-    except ValueError:  # absolute and relative paths
-        return ""
-    return "" if found == "/" else found
+    return f"{below(place.file, folder)}:{place.line} {place.function}"

@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from profrun.contract.paths import TrialPaths
-from profrun.errors import InputError, UsageError
+from profrun.errors import InconclusiveError, InputError, UsageError
+from profrun.runner.mapped import mapped
 from profrun.runner.progress import counted, no_progress
 from profrun.runner.references import labelled
 from profrun.runner.twins import phase_beside
@@ -18,7 +19,9 @@ from profrun.store.files import read_json
 
 if TYPE_CHECKING:
     from profrun.analysis.compare import ComparedTrial
+    from profrun.analysis.compare.model import By
     from profrun.analysis.counted_steps import Phase
+    from profrun.analysis.trace.addresses import Addresses
     from profrun.collectors.reading import Progress
     from profrun.contract.finding import Finding
     from profrun.traces.trace import Trace
@@ -75,6 +78,7 @@ def read_sides(
     phase: Phase | None = None,
     opened: Mapping[Path, Trace] | None = None,
     progress: Progress = no_progress,
+    by: By = "kernel",
 ) -> tuple[list[ComparedTrial], list[ComparedTrial]]:
     """The trials of both sides, their steps of the same phase.
 
@@ -85,15 +89,21 @@ def read_sides(
             count.
         opened: see ``read_trials``.
         progress: called with the number of traces that were begun, and how many there are.
+        by: what rows of the comparison are wanted: by line needs a mapping of each profiled trial.
+
+    Raises:
+        InconclusiveError: rows by line are wanted, and a profiled trial has no mapping beside it.
     """
     another = counted(progress, len(sides.a) + len(sides.b))
     wanted = phase or "steady"
-    a, b = (read_trials(side, opened, phase=wanted, another=another) for side in (sides.a, sides.b))
+    a, b = (read_trials(side, opened, phase=wanted, another=another, by=by) for side in (sides.a, sides.b))
     other = None if phase else _other_phase(a, b, sides)
     if other is None:
         return a, b
     a, b = (
-        read_trials(side, opened, phase=other) if any(one.phase == "steady" for one in found) else found
+        read_trials(side, opened, phase=other, by=by)
+        if any(one.phase == "steady" for one in found)
+        else found
         for side, found in ((sides.a, a), (sides.b, b))
     )
     return a, b
@@ -121,6 +131,7 @@ def read_trials(
     *,
     phase: Phase = "steady",
     another: Callable[[], None] = lambda: None,
+    by: By = "kernel",
 ) -> list[ComparedTrial]:
     """Each trace of a side as a comparison takes it, with the provenance beside it where there is one.
 
@@ -129,6 +140,7 @@ def read_trials(
         opened: traces that are open already, by resolved path; they stay open.
         phase: which steps of trials without a profiler count; a baseline has those that it keeps.
         another: called before each of them is read.
+        by: what rows of a comparison are wanted; see ``read_sides``.
     """
     from profrun.analysis.compare import read_trial
     from profrun.traces.trace import Trace
@@ -141,8 +153,31 @@ def read_trials(
             continue
         found = (opened or {}).get(path.resolve())
         with contextlib.nullcontext(found) if found else Trace(path) as trace:
-            trials.append(read_trial(trace, label=label, provenance=provenance_beside(path), phase=phase))
+            trials.append(
+                read_trial(
+                    trace,
+                    label=label,
+                    provenance=provenance_beside(path),
+                    phase=phase,
+                    mapped=_mapped(trace, by),
+                )
+            )
     return trials
+
+
+def _mapped(trace: Trace, by: By) -> Addresses | None:
+    """The addresses of the GPU work of a trace where the rows are by line or module; None for no GPU work.
+
+    Raises:
+        InconclusiveError: rows are by line, and no mapping lies beside it.
+    """
+    from profrun.analysis.trace.frame import frame
+
+    if by not in ("line", "module") or not len(frame(trace).gpu):
+        return None
+    with contextlib.nullcontext() if by == "line" else contextlib.suppress(InconclusiveError):
+        return mapped(trace)
+    return None
 
 
 def read_baseline(path: Path) -> list[ComparedTrial]:

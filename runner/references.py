@@ -37,11 +37,14 @@ def run_meant(reference: str, root: Path) -> Run | None:
 def trace_paths(reference: str, root: Path) -> list[Path]:
     """The traces meant: a trace folder, a trial's (folder or ``RUN/TRIAL``), a point's, or all of a run.
 
+    A mapping is meant only where it is named or alone: it measures nothing.
+
     Raises:
         UsageError: nothing of that name is there.
         InputError: it is a run or a trial without traces.
     """
-    from profrun.store.runs import is_run
+    from profrun.store.runs import Run, is_run
+    from profrun.store.state import read_state
 
     path = Path(reference)
     if (path / "meta.json").is_file():
@@ -57,6 +60,8 @@ def trace_paths(reference: str, root: Path) -> list[Path]:
         return _traces_in(name, trial, root)
     run_path = _run_path(reference, root)
     found = sorted(run_path.glob("trials/*/trace/meta.json"))
+    maps = {one.id for one in read_state(Run(run_path)).trials if one.maps} if found else set()
+    found = [file for file in found if file.parent.parent.name not in maps] or found
     if not found:
         raise InputError(
             f"{reference} has no traces",
@@ -68,7 +73,7 @@ def trace_paths(reference: str, root: Path) -> list[Path]:
 
 def _traces_in(name: str, wanted: str, root: Path) -> list[Path]:
     """``RUN/TRIAL``: a trial by its id, the beginning of it, or its number; ``RUN/POINT``: all repeats of a
-    point, ``<variant>-<collector>[-blocking]``; ``RUN/VARIANT``: all trials of a variant."""
+    point, ``<variant>-<collector>[-blocking]``; ``RUN/VARIANT``: all trials of a variant but its mapping."""
     from profrun.runner.default_comparisons import point_name
     from profrun.runner.watch import pick_trial
     from profrun.store.runs import find
@@ -77,7 +82,7 @@ def _traces_in(name: str, wanted: str, root: Path) -> list[Path]:
     run = find(root, name)
     trials = read_state(run).trials
     repeats = [one for one in trials if point_name(one.variant, one.collector, one.blocking) == wanted]
-    repeats = repeats or [one for one in trials if one.variant == wanted]
+    repeats = repeats or [one for one in trials if one.variant == wanted and not one.maps]
     made = [record.trace for record in repeats if record.trace is not None and record.state == "finished"]
     if made:
         return made

@@ -110,7 +110,8 @@ def _chosen(state: RunState) -> tuple[list[TrialRecord], int]:
     profiled = [
         record
         for record in state.trials
-        if record.trace is not None and record.collector != "none" and not record.normalise_error
+        if record.trace is not None and record.collector != "none" and not record.maps
+        if not record.normalise_error
     ]
     firsts: dict[str, TrialRecord] = {}
     for record in profiled:

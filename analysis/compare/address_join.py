@@ -85,7 +85,7 @@ def joined(trace: Trace, mapping: Trace) -> Addresses | None:
         if key not in found:
             found[key] = _matched(one, sequences)
         of[one.place], why[one.place] = found[key]
-    return Addresses(source.gpu, of, known.table, why)
+    return Addresses(source.gpu, of, known.table, why, known.digests)
 
 
 def _sequences(

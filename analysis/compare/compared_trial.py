@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Literal
 
 from profrun.analysis.counted_steps import Phase
 from profrun.analysis.json import to_json
@@ -169,6 +170,43 @@ class KernelGroup:
 
 
 @dataclass(frozen=True)
+class PlaceWork:
+    """GPU work of a line or a module of the program, in the typical samples.
+
+    Attributes:
+        by: what it is the work of; a row of work without an address is of both.
+        name: function of the line, qualified name of the module, or why the work has no address.
+        file, line: of a line; None else.
+        ns: in each typical sample, in their order; of work that it shares with other lines its part.
+        calls: kernels, copies and memsets over all typical samples; shared ones count whole.
+        kernels: normalised names, most time first.
+    """
+
+    by: Literal["line", "module", "unresolved"]
+    name: str
+    file: str | None
+    line: int | None
+    ns: tuple[float, ...]
+    calls: int
+    kernels: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Places:
+    """GPU work of a trial by line and by module of the program.
+
+    Attributes:
+        works: the parts of the work; those by line and the unresolved ones add up to all of it, likewise
+            those by module.
+        digests: file -> digest of each line, from line 1, of the files whose lines are in ``works``; without
+            a file whose lines are not known.
+    """
+
+    works: tuple[PlaceWork, ...]
+    digests: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
 class KernelFacts:
     """What the name and the launches of a kernel tell, by normalised name.
 
@@ -298,6 +336,7 @@ class ComparedTrial:
     outside: Mapping[str, int] = field(default_factory=dict)
     phase: Phase = "window"
     state: tuple[str, ...] = ()
+    places: Places | None = None
     format: int = TRIAL_FORMAT
 
     @property

@@ -15,9 +15,10 @@ from profrun.analysis.compare.comparability import ALLOWABLE, reasons, stopped, 
 from profrun.analysis.compare.compared_trial import ComparedTrial
 from profrun.analysis.compare.kernel_rows import kernel_rows
 from profrun.analysis.compare.metrics import energy_note, metrics
-from profrun.analysis.compare.model import BREAKDOWNS, By, Comparison, Reason
+from profrun.analysis.compare.model import BREAKDOWNS, By, Comparison, Reason, Row
 from profrun.analysis.compare.module_changes import module_changes
 from profrun.analysis.compare.next_steps import next_steps
+from profrun.analysis.compare.place_rows import have_places, place_rows
 from profrun.analysis.compare.ratio import THRESHOLD, step_ratio
 from profrun.analysis.compare.side_info import side_infos
 from profrun.analysis.compare.sides import Side, Sides
@@ -73,7 +74,7 @@ def _with_changes(result: Comparison, sides: Sides) -> Comparison:
     by, threshold = result.by, result.threshold
     on_gpu = bool(a.kernel_groups or b.kernel_groups)
     kernels = kernel_rows(sides, threshold)
-    rows = kernels if by == "kernel" and on_gpu else breakdown(by, sides, threshold)
+    rows = kernels if by == "kernel" and on_gpu else _rows(by, sides, threshold, on_gpu=on_gpu)
     parts = step_parts(sides)
     total = sum(part.delta_ns for part in parts)
     explained = sum(row.delta_ns for row in rows) if by != "step" else total
@@ -93,6 +94,12 @@ def _with_changes(result: Comparison, sides: Sides) -> Comparison:
         modules=module_changes(sides),
         vendors=vendor_view(sides, kernels) if a.kernel_groups and _devices(a) != _devices(b) else None,
     )
+
+
+def _rows(by: By, sides: Sides, threshold: float, *, on_gpu: bool) -> tuple[Row, ...]:
+    if by == "line" or (by == "module" and on_gpu and have_places(sides)):
+        return place_rows(sides, by, threshold)
+    return breakdown(by, sides, threshold)
 
 
 def _devices(side: Side) -> set[str]:

@@ -7,7 +7,7 @@ ranks, so that the rows of two sides with different numbers of recorded steps ca
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, get_args
 
 from profrun.analysis.compare.compared_trial import Rate, StepWork
 from profrun.analysis.compare.stats import RatioVerdict
@@ -19,8 +19,8 @@ from profrun.contract.window_phase import WindowPhase
 
 Verdict = RatioVerdict | Literal["incomparable"]
 Interval = tuple[float, float]
-By = Literal["kernel", "op", "range", "module", "category", "step"]
-BREAKDOWNS: tuple[By, ...] = ("kernel", "op", "range", "module", "category", "step")
+By = Literal["kernel", "op", "range", "module", "line", "category", "step"]
+BREAKDOWNS: tuple[By, ...] = get_args(By)
 """By what the difference can be broken down into rows."""
 RowStatus = Literal["added", "removed", "replaced", "faster", "slower", "same", "more", "fewer", "unclear"]
 MetricName = Literal[

@@ -20,6 +20,7 @@ from profrun.analysis.compare.kernel_groups import (
     outside_by_category,
 )
 from profrun.analysis.compare.matrix_rates import matrix_rates
+from profrun.analysis.compare.place_work import places
 from profrun.analysis.compare.recording_conditions import recording_conditions
 from profrun.analysis.compare.step_samples import step_samples
 from profrun.analysis.compare.step_work import work_of_steps
@@ -33,6 +34,7 @@ from profrun.analysis.trace.steps import step_index
 from profrun.contract.provenance import Provenance
 
 if TYPE_CHECKING:
+    from profrun.analysis.trace.addresses import Addresses
     from profrun.traces.trace import Trace
 
 
@@ -62,6 +64,7 @@ def read_trial(
     label: str | None = None,
     provenance: Provenance | None = None,
     phase: Phase = "steady",
+    mapped: Addresses | None = None,
 ) -> ComparedTrial:
     """Reduce a trace to what a comparison needs.
 
@@ -69,6 +72,7 @@ def read_trial(
         label: name to show; the trial's or the folder's when None.
         provenance: of the trial, for clocks, throttling and software.
         phase: which steps count of a trial without a profiler.
+        mapped: the addresses of its GPU work, where rows by line or module are wanted.
     """
     source = frame(trace)
     index = step_index(source)
@@ -106,6 +110,7 @@ def read_trial(
         outside=outside_by_category(trace, source, sample_of),
         phase=found.phase,
         state=_state(trace) if found.phase == "steady" else (),
+        places=places(source, gpu, names, mapped, sample_of, keep) if mapped is not None else None,
     )
 
 

@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import itertools
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
@@ -80,12 +81,14 @@ class Addresses:
         of: index into ``table`` by GPU slice, int64, shape (n,); -1 for none.
         table: the different addresses.
         why: index into ``UNRESOLVED`` by GPU slice, int8, shape (n,); -1 where there is an address.
+        digests: file of the program -> digest of each line, from line 1 (``contract.source_digests``).
     """
 
     gpu: Index
     of: NDArray[np.int64]
     table: tuple[Address, ...]
     why: NDArray[np.int8]
+    digests: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     def unresolved(self, source: Frame) -> dict[Unresolved, int]:
         """ns of GPU work without an address, by reason; those with any."""
@@ -114,7 +117,7 @@ def addresses(trace: Trace) -> Addresses | None:
     of = np.array([number[row] if isinstance(row, Address) else -1 for row in rows], dtype=np.int64)
     why = np.array([-1 if isinstance(row, Address) else codes.index(row) for row in rows], dtype=np.int8)
     place = np.ravel(place)
-    return Addresses(gpu, of[place], table, why[place])
+    return Addresses(gpu, of[place], table, why[place], _digests(trace))
 
 
 _NO_LAUNCH, _GRAPH_REPLAY, _AT_LINE, _AT_NODE, _AT_BACKWARD, _NOWHERE = range(6)
@@ -274,6 +277,18 @@ def _below(outer: str | None, inner: str | None) -> str | None:
         outer: the module that was compiled, as the ranges name it. inner: the module below it.
     """
     return ".".join([*_parts(outer), *_parts(inner)]) or outer
+
+
+def _digests(trace: Trace) -> dict[str, tuple[str, ...]]:
+    """File -> digest of each line, from line 1; "" of a blank one."""
+    found: dict[str, list[str]] = {}
+    for file, line, digest in trace.sql(
+        "SELECT file, line, digest FROM source_lines ORDER BY file, line"
+    ).rows:
+        known = found.setdefault(file, [])
+        known.extend([""] * (line - 1 - len(known)))
+        known.append(digest)
+    return {file: tuple(lines) for file, lines in found.items()}
 
 
 def _innermost(stack: list[Line]) -> Line:

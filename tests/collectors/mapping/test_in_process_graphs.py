@@ -106,7 +106,7 @@ def test_the_setting_is_taken_where_it_is_free_or_a_function() -> None:
 def test_a_compiled_program_keeps_its_modules(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Real torch.compile, on the CPU: a fused kernel has the lines and modules of its operations."""
 
-    class Net(torch.nn.Module):
+    class Net(torch.nn.Module):  # type: ignore[misc,unused-ignore]
         def __init__(self) -> None:
             super().__init__()
             self.layers = torch.nn.ModuleList([torch.nn.Linear(64, 64), torch.nn.Linear(64, 64)])
