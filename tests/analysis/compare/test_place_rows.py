@@ -19,33 +19,36 @@ def side(lines: Sequence[tuple[str, int]], lost: int = 0, text: Sequence[str] = 
     """A trial of two steps in which each of these lines launches a kernel.
 
     Args:
-        lines: (text of the line, ns). lost: ns of a kernel that no line launched.
+        lines: (text of the line, us). lost: us of a kernel that no line launched.
         text: the lines of the file.
     """
     rows: list[tuple[Any, ...]] = []
     for number in (0, 1):
-        start = number * 10_000
-        rows.append(("step", f"ProfilerStep#{number}", start, 9_000, "main"))
-        for place, (line, ns) in enumerate(lines):
-            at = start + 100 + 1000 * place
+        start = number * 10_000_000
+        rows.append(("step", f"ProfilerStep#{number}", start, 9_000_000, "main"))
+        for place, (line, us) in enumerate(lines):
+            at = start + 100 + 1_000_000 * place
             rows.append(
                 ("range", line_name(Line(FILE, list(text).index(line) + 1, "forward")), at, 500, "main")
             )
             rows.append(("api", "cudaLaunchKernel", at + 10, 5, "main"))
-            rows.append(("kernel", f"k_{line}", at + 50, ns, "stream 7", {"launch": len(rows) - 1}))
+            rows.append(("kernel", f"k_{line}", at + 50, us * 1000, "stream 7", {"launch": len(rows) - 1}))
         if lost:
-            rows.append(("api", "cudaLaunchKernel", start + 8000, 5, "main"))
-            rows.append(("kernel", "lost", start + 8100, lost, "stream 7", {"launch": len(rows) - 1}))
+            rows.append(("api", "cudaLaunchKernel", start + 8_000_000, 5, "main"))
+            rows.append(
+                ("kernel", "lost", start + 8_000_100, lost * 1000, "stream 7", {"launch": len(rows) - 1})
+            )
     known = [{"file": FILE, "line": at, "digest": word} for at, word in enumerate(text, 1)]
     trace = memory_trace(rows, meta={"job": {"work": {"batch": 8}}}, side={"source_lines": known})
     return read_trial(trace, mapped=addresses(trace))
 
 
 def told(a: ComparedTrial, b: ComparedTrial, by: Any = "line") -> dict[str, tuple[float, float]]:
+    """Label of each row -> us per step of both sides."""
     found = compare([a], [b], by=by, allow=["work"])
     whole = found.sides[1].gpu_ns - found.sides[0].gpu_ns
     assert sum(row.delta_ns for row in found.rows) == pytest.approx(whole)
-    return {row.label: (row.a_ns, row.b_ns) for row in found.rows}
+    return {row.label: (row.a_ns / 1000, row.b_ns / 1000) for row in found.rows}
 
 
 def test_rows_are_lines_and_add_up() -> None:
