@@ -17,6 +17,7 @@ from profrun.cli.at_once import BOUND, bounded_memory, ends_at_once
 from profrun.cli.options import JsonOption, RunsOption, TraceArgument, runs_root
 from profrun.cli.output import emit, note, say, terminal_style
 from profrun.errors import InputError, UsageError
+from profrun.runner.mapped import offer_addresses
 from profrun.runner.references import opened
 
 if TYPE_CHECKING:
@@ -30,6 +31,10 @@ SHOWN_CHARACTERS = 2_000
 EXAMPLES = (
     ("profrun query last/1 'SHOW TABLES'", "the tables and views"),
     ("profrun query last/1 'SELECT * FROM kernels LIMIT 5'", "rows, cut to the terminal"),
+    (
+        "profrun query last/1 'SELECT line, sum(dur_ns * part) FROM kernel_address GROUP BY 1'",
+        "GPU time by line, of a run with a mapping",
+    ),
     ("profrun query last/1 - < question.sql | cut -f 1", "a query from a file, answer into a pipe"),
     ("profrun query last/1 'FROM slices' --parquet slices.parquet", "a table for pandas or polars"),
 )
@@ -54,7 +59,8 @@ def command(
     A query only reads, and only the trace: it is one SELECT, or one of FROM,
     VALUES, SHOW, DESCRIBE, SUMMARIZE and PIVOT.
 
-    Tables and views are listed in docs/trace-format.md; times are int64 ns.
+    Tables and views are listed in docs/trace-format.md; times are int64 ns. With
+    a mapping beside the trace, kernel_address has the lines of GPU work.
     """
     _need_one_output(csv=csv, json_=json_, parquet=parquet, force=force)
     query = sys.stdin.read() if sql == "-" else sql
@@ -65,6 +71,7 @@ def command(
         bounded_memory(),
     ):
         try:
+            offer_addresses(found, query)
             if parquet is not None and part is not None:
                 rows = _write(found, query, part, parquet)
                 emit({"parquet": str(parquet), "rows": rows}) if json_ else note(f"{rows} rows in {parquet}")

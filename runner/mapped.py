@@ -38,6 +38,18 @@ def mapped(trace: Trace) -> Addresses:
     return found
 
 
+def offer_addresses(trace: Trace, query: str) -> None:
+    """Make the table ``kernel_address`` in the database of a trace where a query asks for it.
+
+    Raises:
+        InconclusiveError: as ``mapped``.
+    """
+    from profrun.analysis.trace.address_view import NAME, offer
+
+    if NAME.search(query):
+        offer(trace, mapped(trace))
+
+
 def mapping_beside(trace: Path) -> Path | None:
     """The trace of the mapping of the same variant in the same run; None where there is none."""
     from profrun.store.runs import Run, is_run

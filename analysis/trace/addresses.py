@@ -8,8 +8,8 @@ kernel is found in this order:
    numbers tell.
 3. ``compiled``: the line is one of code that torch.compile has generated, and the compiler tells the lines
    behind the kernel that is called there. A fused kernel has several.
-4. ``backward``: autograd's thread launched it outside of any such node (gradients that are reduced or
-   added up). The address is the line in which the main thread waits, the call of ``backward``.
+4. ``backward``: a thread of autograd launched it outside of any such node (gradients that are reduced, copied
+   or added up). The address is the line in which the main thread waits, the call of ``backward``.
 
 Everything else has no address, with the reason. None is guessed.
 """
@@ -47,6 +47,8 @@ UNRESOLVED: dict[Unresolved, str] = {
     "ambiguous": "steps of the mapping launched the same kernels from different lines",
 }
 """Why GPU work has no address, in words."""
+_UNTOLD = re.compile("torchinductor_")
+"""In the path of generated code, where nobody has moved it."""
 _INSTALLED = re.compile(r"(?:^|/)(?:site-packages|dist-packages|lib/python3\.\d+)/")
 
 
@@ -107,7 +109,15 @@ def addresses(trace: Trace) -> Addresses | None:
     gpu = source.gpu
     captured = captured_calls(source)
     calls = np.where(captured >= 0, captured, source.launch[gpu])
-    finder = _Finder(source, lines, autograd_nodes(trace), _generated(trace))
+    generated = _generated(trace)
+    files = {file for file, _ in generated}
+    # What other lines of generated code launch comes from where the code is called: copies of its inputs.
+    lines = {
+        number: line
+        for number, line in lines.items()
+        if line.file not in files or (line.file, line.line) in generated
+    }
+    finder = _Finder(source, lines, autograd_nodes(trace), generated)
     anchors = np.concatenate([finder.anchors(calls), (captured >= 0)[np.newaxis]])
     keys, place = np.unique(anchors, axis=1, return_inverse=True)
     rows: list[Address | Unresolved] = [finder.address(*(int(one) for one in key)) for key in keys.T]
@@ -137,7 +147,7 @@ class _Finder:
         source: Frame,
         lines: dict[int, Line],
         nodes: NDArray[np.int32],
-        generated: dict[tuple[str, int], _Generated],
+        generated: _Calls,
     ) -> None:
         self._source, self._lines, self._nodes, self._generated = source, lines, nodes, generated
         ids = np.arange(len(source))
@@ -145,7 +155,9 @@ class _Finder:
         self._is_line &= ~np.append(source.on_gpu, False)[source.track]
         self._line_of = source.chase(self._is_line)
         self._module_of = source.chase(source.named(ids, lambda text: MODULE.match(text) is not None))
-        self._engine_of = source.chase(source.named(ids, is_engine))
+        engine = source.named(ids, is_engine)
+        self._engine_of = source.chase(engine)
+        self._engine_tracks = np.unique(source.track[engine])
 
     def anchors(self, calls: Index) -> NDArray[np.int64]:
         """How the address of each launch is told, and by which names.
@@ -162,7 +174,8 @@ class _Finder:
         forward = np.where(node, self._nodes[nearest], -1)
         anchor = np.where(node, forward, nearest)
         line = np.where(node, self._line_of[forward], nearest)
-        engine = (self._engine_of[at] >= 0) & known
+        engine = (self._engine_of[at] >= 0) | np.isin(source.track[at], self._engine_tracks)
+        engine &= known
         waits = np.where((line < 0) & engine, self._waiting_line(calls), -1)
         graph = source.named(at, lambda text: GRAPH_LAUNCH.match(text) is not None)
         way = np.select(
@@ -208,7 +221,7 @@ class _Finder:
         if behind is not None:
             module = _below(path, behind.module)
             return Address(behind.lines, module, bool(backward), "compiled", behind.kernel, bool(replayed))
-        if any(found.file == file for file, _ in self._generated) or "torchinductor_" in found.file:
+        if (found.file, found.line) in self._generated or _UNTOLD.search(found.file):
             return "generated"
         via: Via = {_AT_NODE: "autograd", _AT_LINE: "line"}.get(way, "backward")  # type: ignore[assignment]
         return Address((found,), path, bool(backward), via, replayed=bool(replayed))
@@ -230,6 +243,10 @@ class _Generated:
     module: str | None
 
 
+_Calls = dict[tuple[str, int], "_Generated | None"]
+"""(file, line of generated code that calls a kernel) -> what stands behind it; None where it is not known."""
+
+
 @dataclass
 class _Operation:
     module: str | None
@@ -237,8 +254,8 @@ class _Operation:
     stack: list[Line] = field(default_factory=list)
 
 
-def _generated(trace: Trace) -> dict[tuple[str, int], _Generated]:
-    """(file, line of generated code) -> what stands behind it."""
+def _generated(trace: Trace) -> _Calls:
+    """(file, line of generated code that calls a kernel) -> what stands behind it."""
     rows = trace.sql(
         "SELECT file, line, kernel, operation, module, is_view, source_file, source_line, source_function "
         "FROM generated ORDER BY file, line, kernel, operation, frame"
@@ -246,12 +263,14 @@ def _generated(trace: Trace) -> dict[tuple[str, int], _Generated]:
     calls: dict[tuple[str, int], dict[tuple[str, int], _Operation]] = {}
     for file, line, kernel, number, module, view, *source in rows:
         one = calls.setdefault((file, line), {}).setdefault((kernel, number), _Operation(module, view))
-        one.stack.append(Line(*source))
+        if source[0] is not None:
+            one.stack.append(Line(*source))
     found = {}
     for place, operations in calls.items():
         kernels = {kernel for kernel, _ in operations}
-        if len(kernels) == 1:  # a line that calls two kernels tells neither's
-            found[place] = _behind(kernels.pop(), list(operations.values()))
+        told = [one for one in operations.values() if one.stack]
+        # A line that calls two kernels tells neither's.
+        found[place] = _behind(kernels.pop(), told) if len(kernels) == 1 and told else None
     return found
 
 

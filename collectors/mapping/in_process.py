@@ -6,6 +6,7 @@ Shipped into the job: standard library only, Python 3.9.
 
 from __future__ import annotations
 
+import importlib
 import json
 import tokenize
 from typing import TYPE_CHECKING, Any, Callable, Literal
@@ -49,10 +50,18 @@ class MappingRecorder(TorchRecorder):
         """Record the capture of a CUDA graph; False where this process is being recorded already."""
         if self._profile is not None or self._capture is not None:
             return False
-        self._capture = capture = self._class.__new__(self._class)
-        self._class_init(capture, activities=self._activities(), record_shapes=True)
-        capture.start()
+        self._capture = self._profiler()
+        self._capture.start()
         return True
+
+    def _settings(self) -> dict[str, Any]:
+        """Threads that the program starts are recorded, too, where torch can: else only autograd's are."""
+        config: Any = importlib.import_module("torch._C._profiler")
+        try:
+            more = {"experimental_config": config._ExperimentalConfig(profile_all_threads=True)}
+        except (AttributeError, TypeError):  # before torch 2.6
+            more = {}
+        return {**super()._settings(), **more}
 
     def end_capture(self, number: int) -> None:
         """Write what was launched while the graph of this number was captured."""

@@ -150,16 +150,18 @@ class TorchRecorder:
             self._step_range = None
 
     def _make(self) -> Any:
-        given = ((name, getattr(self._options, name)) for name in FLAGS)
+        return self._profiler(schedule=self._action, on_trace_ready=self._save)
+
+    def _profiler(self, **given: Any) -> Any:
+        """A torch.profiler.profile with the settings of this recorder."""
         profile = self._class.__new__(self._class)
-        self._class_init(
-            profile,
-            activities=self._activities(),
-            schedule=self._action,
-            on_trace_ready=self._save,
-            **{name: value for name, value in given if value is not None},
-        )
+        self._class_init(profile, activities=self._activities(), **self._settings(), **given)
         return profile
+
+    def _settings(self) -> dict[str, Any]:
+        """What decides how much is recorded."""
+        given = ((name, getattr(self._options, name)) for name in FLAGS)
+        return {name: value for name, value in given if value is not None}
 
     def _activities(self) -> set[Any]:
         """What this build of torch supports, or of that what was asked for (cpu, cuda, xpu)."""

@@ -26,6 +26,8 @@ def generated(writer: TraceWriter, sources: Sequence[Source]) -> None:
 
 def _rows(file: GeneratedFile) -> Iterator[tuple[object, ...]]:
     for call in file.calls:
+        if not call.operations:
+            yield file.path, call.line, call.kernel, 0, 0, None, None, None, None, None, False
         for number, op in enumerate(call.operations):
             for frame, line in enumerate(op.stack):
                 place = (file.path, call.line, call.kernel, number, frame)

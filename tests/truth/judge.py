@@ -11,6 +11,8 @@ from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import numpy as np
+
 from profrun.analysis.trace.addresses import UNRESOLVED, Addresses
 from profrun.analysis.trace.frame import frame
 from profrun.analysis.trace.steps import step_index
@@ -19,7 +21,7 @@ from profrun.traces.trace import Trace
 from tests.truth.programs import size_of
 
 _SIZE = re.compile(r"# n=(\d+)")
-_OPTIMIZER = re.compile("multi_tensor_apply")
+_OPTIMIZER = re.compile(r"^Optimizer\.step#")
 
 
 @dataclass
@@ -44,11 +46,18 @@ def judged(program: Path, trace: Trace, found: Addresses) -> Judgement:
     """Compare every address with the line that the grid tells."""
     lines = program.read_text().splitlines()
     line_of = {int(hit[1]): at for at, text in enumerate(lines, 1) if (hit := _SIZE.search(text))}
-    special = {at for at, text in enumerate(lines, 1) if "the line of every backward" in text}
+    every = {
+        way: {at for at, text in enumerate(lines, 1) if f"the line of every {way}" in text}
+        for way in ("forward", "backward")
+    }
     calls = {at for at, text in enumerate(lines, 1) if "autograd.backward(" in text}
     steps = {at for at, text in enumerate(lines, 1) if "opt.step()" in text}
     grids = dict(trace.sql("SELECT slice, grid_x FROM kernels").rows)
     source, index = frame(trace), step_index(frame(trace))
+    ids = source.of("range")
+    optimizer = np.zeros(len(source), dtype=bool)
+    optimizer[ids[source.named(ids, lambda text: _OPTIMIZER.match(text) is not None)]] = True
+    outermost = source.chase(optimizer)
     result, known, whole = Judgement(), 0, 0
     for slice_id, at, why in zip(found.gpu.tolist(), found.of.tolist(), found.why.tolist(), strict=True):
         if index.of_gpu[slice_id] < 0:
@@ -61,16 +70,14 @@ def judged(program: Path, trace: Trace, found: Addresses) -> Judgement:
         known += ns
         address = found.table[at]
         told = {line.line for line in address.lines}
-        if _OPTIMIZER.search(name):
+        if outermost[source.launch[slice_id]] >= 0:
             expected = steps
         else:
             size = size_of(grids.get(slice_id) or 0, line_of)
             if size is None:
                 result.other[f"{name[:60]} -> {sorted(told)} {address.via}"] += 1
                 continue
-            expected = {line_of[size]}
-            if address.backward:
-                expected = special or expected
+            expected = every["backward" if address.backward else "forward"] or {line_of[size]}
             if address.via == "backward":
                 expected = calls
         if told and told <= expected and all(line.file.endswith(program.name) for line in address.lines):
