@@ -1,8 +1,8 @@
 """The table ``kernel_address`` for queries: ``offer``.
 
-It has a row for each GPU slice and each line behind it. ``part`` is the part of the slice's time that the line
-has; the parts of a slice add up to 1, so ``sum(dur_ns * part)`` counts no time twice. A slice without an
-address is one row with the reason in ``unresolved``.
+It has a row for each GPU slice and each line behind it. ``part`` is the part of the slice's time that the
+line has; the parts of a slice add up to 1, so ``sum(dur_ns * part)`` counts no time twice. A slice without
+an address is one row with the reason in ``unresolved``.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ NAME = re.compile(r"\bkernel_address\b", re.IGNORECASE)
 """Finds the name of the table in a query."""
 _ADDRESS = """
 CREATE TEMP TABLE profrun_address (
-    address BIGINT, part DOUBLE, file VARCHAR, line INTEGER, function VARCHAR, module VARCHAR, backward BOOLEAN,
-    via VARCHAR, generated VARCHAR, replayed BOOLEAN, unresolved VARCHAR
+    address BIGINT, part DOUBLE, file VARCHAR, line INTEGER, function VARCHAR, module VARCHAR,
+    backward BOOLEAN, via VARCHAR, generated VARCHAR, replayed BOOLEAN, unresolved VARCHAR
 )
 """
 _KERNEL_ADDRESS = """

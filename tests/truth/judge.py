@@ -47,8 +47,8 @@ def judged(program: Path, trace: Trace, found: Addresses) -> Judgement:
     lines = program.read_text().splitlines()
     line_of = {int(hit[1]): at for at, text in enumerate(lines, 1) if (hit := _SIZE.search(text))}
     every = {
-        way: {at for at, text in enumerate(lines, 1) if f"the line of every {way}" in text}
-        for way in ("forward", "backward")
+        way: {at for at, text in enumerate(lines, 1) if text.lstrip().startswith(start)}
+        for way, start in (("forward", "return a * 2"), ("backward", "return grad * 2"))
     }
     calls = {at for at, text in enumerate(lines, 1) if "autograd.backward(" in text}
     steps = {at for at, text in enumerate(lines, 1) if "opt.step()" in text}

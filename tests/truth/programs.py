@@ -66,11 +66,11 @@ def _helpers(case: str) -> list[str]:
             "class Twice(torch.autograd.Function):",
             "    @staticmethod",
             "    def forward(ctx, a):",
-            "        return a * 2  # the line of every forward of Twice",
+            "        return a * 2",
             "",
             "    @staticmethod",
             "    def backward(ctx, grad):",
-            "        return grad * 2  # the line of every backward of Twice",
+            "        return grad * 2",
             "",
             "",
         ]

@@ -1,0 +1,88 @@
+"""Every address of recorded programs is right, as the grids of their kernels tell. Recorded on an H200.
+
+``programs.py`` wrote the programs (seed 1), ``tests/data/h200/README.md`` has the command. Each was recorded
+as a mapping, and again under torch.profiler alone: the addresses of the second come from the first.
+"""
+
+from __future__ import annotations
+
+import tarfile
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from profrun.analysis.compare.address_join import joined
+from profrun.analysis.trace.addresses import addresses
+from profrun.collectors.normalize import normalize
+from profrun.traces.trace import Trace
+from tests.conftest import ROOT
+from tests.truth.judge import judged
+from tests.truth.programs import CASES, size_of, sizes, source
+
+RECORDED = ROOT / "tests/data/h200/truth"
+RIGHT: dict[str, dict[str, int]] = {
+    "eager": {"line": 33, "autograd": 66},
+    "compiled": {"compiled": 60, "line": 3},
+    "graph": {"line replayed": 30, "autograd replayed": 66, "line": 3},
+    "both": {"compiled replayed": 60, "line": 3},
+    "checkpoint": {"line": 54, "autograd": 66},
+    "function": {"line": 63},
+    "triton": {"line": 33, "autograd": 30},
+    "threads": {"backward": 66, "line": 3},
+    "ddp": {"line": 33, "autograd": 66, "backward": 30},
+    "ddp-compiled": {"compiled": 60, "backward": 30, "line": 3},
+}
+"""GPU work of three steps whose address is right, by how it was found and whether a graph replayed it."""
+UNTOLD = {"threads": {"no-line": 30}}
+"""Work without an address: this was recorded without ``profile_all_threads``, so the forward has no lines."""
+OTHER = {
+    "both": Counter({"multi_tensor_apply": 3}),
+    "ddp": Counter({"Memcpy DtoD": 30}),
+    "ddp-compiled": Counter({"Memcpy DtoD": 30}),
+}
+"""Work with an address that no grid tells: copies of inputs to a graph, and of gradients out of buckets."""
+
+
+@pytest.fixture(scope="module", params=CASES)
+def case(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> tuple[str, Path]:
+    """Its name, and a folder with the program and the traces ``mapping`` and ``clean``."""
+    folder = tmp_path_factory.mktemp(request.param)
+    with tarfile.open(RECORDED / f"{request.param}.tar.xz") as archive:
+        archive.extractall(folder, filter="data")
+    for name in ("mapping", "clean"):
+        normalize(sorted((folder / name).glob("*.trace.json")), folder / "traces" / name)
+    return request.param, folder
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("trial", ["mapping", "clean"])
+def test_every_address_is_right(case: tuple[str, Path], trial: str) -> None:
+    name, folder = case
+    with Trace(folder / "traces/mapping") as mapping, Trace(folder / "traces" / trial) as trace:
+        found = addresses(mapping) if trial == "mapping" else joined(trace, mapping)
+        assert found is not None
+        result = judged(folder / "program.py", trace, found)
+    assert result.wrong == []
+    assert result.right == RIGHT[name]
+    assert result.unresolved == UNTOLD.get(name, {})
+    assert (result.share == 1.0) == (name not in UNTOLD)
+    found_other = Counter[str]()
+    for text, count in result.other.items():
+        found_other[next(one for one in OTHER[name] if one in text)] += count
+    assert found_other == OTHER.get(name, Counter())
+
+
+def test_a_grid_tells_the_size_whatever_a_block_does() -> None:
+    known = sizes(14)
+    for block in (128, 512, 1024, 4096):
+        assert [size_of(-(-size // block), known) for size in known] == known
+    assert size_of(7, known) is None
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_a_program_can_be_written_with_and_without_a_line(name: str) -> None:
+    whole, less = source(name, 3), source(name, 3, without=2)
+    compile(whole, "program.py", "exec")
+    compile(less, "program.py", "exec")
+    assert whole.count("# n=") == less.count("# n=") + 1
