@@ -68,6 +68,10 @@ INSERT INTO copies (slice, direction, bytes, src_kind, dst_kind, managed)
 INSERT INTO ops (slice, shapes, dtypes)
   SELECT base + 2, '[[64, 64], [64, 64]]', '["float", "float"]' FROM g
 """
+LINES = """
+UPDATE slices SET kind = 'range', name = 'profrun.line /me/model.py:' || (1 + g.op % 200) || ' forward'
+FROM g WHERE slices.slice = g.base
+"""
 
 
 def pack(trace: profrun.Trace) -> str:
@@ -99,13 +103,15 @@ MODULES = (
 """Imported before the clock starts."""
 
 
-def make(out: Path, slices: int) -> Path:
-    """A trace of about so many slices."""
+def make(out: Path, slices: int, *, lines: bool = False) -> Path:
+    """A trace of about so many slices; with ``lines`` a mapping: the outer ops are lines of a program."""
     from profrun.traces.writer import TraceWriter
 
     with TraceWriter(out, memory_limit="1GB") as writer:
         writer.meta.update({"source": "synthetic", "collector": "torch", "vendor": "nvidia"})
         _fill(writer.con, max(1, slices // STEP_SLICES))
+        if lines:
+            writer.con.execute(LINES)
         writer.finish()
     return out
 
