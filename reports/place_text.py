@@ -11,7 +11,7 @@ from profrun.contract.units import percent_text, rate_text, time_text
 from profrun.reports.terminal_layout import PLAIN, Part, Prose, Style, Table, lay_out, titled
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable
 
     from profrun.analysis.trace.line_table import PlaceRow, PlaceTable
     from profrun.contract.denominator import Denominator
@@ -30,7 +30,7 @@ def place_text(table: PlaceTable, of: Denominator, style: Style = PLAIN, *, top:
     if not table.gpu_ns:
         return lay_out([Prose("the trace has no GPU work")], style)
     shown = table.rows if top is None else table.rows[:top]
-    folder = _folder([row.place for row in table.rows if isinstance(row.place, Line)])
+    folder = folder_of(table)
     rows = [_cells(row, table, folder) for row in shown]
     left = len(table.rows) - len(shown)
     header = (table.by, "launches", "GPU time", "share", "backward", "kernels")
@@ -40,13 +40,14 @@ def place_text(table: PlaceTable, of: Denominator, style: Style = PLAIN, *, top:
         parts.append(Prose(f"... and {left} more (--top 0 shows all)"))
     if any(row.shared_ns > LEAST * table.gpu_ns for row in shown):
         parts.append(Prose("*: part of it is of kernels made of several lines, each with an equal part"))
-    parts.append(Prose(_resolved(table)))
+    parts.append(Prose(resolved_text(table)))
     if folder:
         parts.append(Prose(f"files are in {folder}"))
     return lay_out(parts, style)
 
 
-def _resolved(table: PlaceTable) -> str:
+def resolved_text(table: PlaceTable) -> str:
+    """How much of the GPU time has an address, and why the rest has none."""
     share = percent_text(table.resolved)
     if not table.unresolved:
         return f"{share} of the GPU time has an address"
@@ -73,11 +74,20 @@ def place_name(place: Line | str, folder: str = "") -> str:
     """``model.py:212 forward``, with the path below ``folder``; a module as it is."""
     if not isinstance(place, Line):
         return place
-    file = place.file[len(folder) :].lstrip("/") if folder and place.file.startswith(folder) else place.file
-    return f"{file}:{place.line} {place.function}"
+    return f"{below_folder(place.file, folder)}:{place.line} {place.function}"
 
 
-def _folder(lines: Sequence[Line]) -> str:
+def below_folder(file: str, folder: str) -> str:
+    """The path of a file below a folder; the whole path where it is not in it."""
+    return file[len(folder) :].lstrip("/") if folder and file.startswith(folder) else file
+
+
+def folder_of(table: PlaceTable) -> str:
+    """The folder that all files of a table have in common; empty for none."""
+    return common_folder(row.place for row in table.rows if isinstance(row.place, Line))
+
+
+def common_folder(lines: Iterable[Line]) -> str:
     """The folder that all files have in common; empty for none."""
     folders = {os.path.dirname(line.file) for line in lines}  # noqa: PTH120 - paths of another machine
     if not folders:

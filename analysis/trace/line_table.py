@@ -91,7 +91,9 @@ def place_table(
             missing[one.why] += one.ns
         if one.address is None:
             continue
-        places: tuple[Line | str, ...] = one.address.lines if by == "line" else (one.address.module or OUTSIDE,)
+        places: tuple[Line | str, ...] = (
+            one.address.lines if by == "line" else (one.address.module or OUTSIDE,)
+        )
         for place, part in zip(places, equal_parts(one.ns, len(places)), strict=True):
             row = sums[place]
             row.gpu += part

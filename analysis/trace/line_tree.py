@@ -206,7 +206,9 @@ def _cut(tree: _Tree, work: AddressedWork, parts: Sequence[list[tuple[int, int]]
         work.gpu_ns,
         tuple(_node(one) for one in made),
         tuple(
-            LineWork(step.name, step.kind, step.backward, launches[step, ends], tuple(zip(ends, ns, strict=True)))
+            LineWork(
+                step.name, step.kind, step.backward, launches[step, ends], tuple(zip(ends, ns, strict=True))
+            )
             for (step, ends), ns in times.items()
         ),
     )
