@@ -17,11 +17,12 @@ from tokenize import TokenInfo
 from profrun.contract.redact import HIDDEN, Redactor, named_spans
 from profrun.contract.secret_names import secret_name, sure_name
 
-_FSTRING_START, _FSTRING_MIDDLE, _FSTRING_END = (
-    getattr(tokenize, f"FSTRING_{part}", -1) for part in ("START", "MIDDLE", "END")
+_STARTS, _MIDDLES, _ENDS = (
+    frozenset({getattr(tokenize, f"{letter}STRING_{part}", -1) for letter in "FT"} - {-1})
+    for part in ("START", "MIDDLE", "END")
 )
-"""Tokens of f-strings, from Python 3.12 on; before that an f-string is one string."""
-_WRITTEN = frozenset({tokenize.STRING, tokenize.NUMBER, tokenize.COMMENT, _FSTRING_MIDDLE})
+"""Tokens of f-strings, from Python 3.12 on, and of t-strings; before that an f-string is one string."""
+_WRITTEN = frozenset({tokenize.STRING, tokenize.NUMBER, tokenize.COMMENT, *_MIDDLES})
 _LAYOUT = frozenset({tokenize.NL, tokenize.COMMENT, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT})
 _QUOTES = re.compile(r"(?is)\A[a-z]{0,2}('''|\"\"\"|'|\")(?P<inside>.*)\1\Z")
 Span = tuple[int, int]
@@ -59,21 +60,22 @@ def _assigned(tokens: Sequence[TokenInfo], starts: Sequence[int]) -> Iterator[Sp
     """Strings and numbers that are given to a name that says secret: ``K = "v"``, ``environ["K"] = "v"``,
     ``{"K": "v"}``, ``setdefault("K", "v")``; also the further pieces of such a string."""
     hides = False
+    outer: list[bool] = []  # of each f-string that is open, whether its pieces are hidden
     for at, token in enumerate(tokens):
-        if token.type == _FSTRING_MIDDLE:
-            if hides:
+        if token.type in _MIDDLES:
+            if outer and outer[-1]:
                 yield _span(token, starts)
-            continue
-        if token.type in (tokenize.STRING, tokenize.NUMBER, _FSTRING_START):
-            if at and tokens[at - 1].type in (tokenize.STRING, _FSTRING_END):
-                pass  # another piece of the same string
-            else:
-                name = _named(tokens, at)
-                hides = secret_name(name) if token.type != tokenize.NUMBER else sure_name(name)
-            inside = _QUOTES.match(token.string)
-            if hides and token.type == tokenize.NUMBER:
+        elif token.type in _ENDS:
+            hides = outer.pop() if outer else False
+        elif token.type == tokenize.NUMBER:
+            if sure_name(_named(tokens, at)):
                 yield _span(token, starts)
-            elif hides and inside is not None and inside["inside"].strip():
+        elif token.type == tokenize.STRING or token.type in _STARTS:
+            if not at or tokens[at - 1].type not in {tokenize.STRING, *_ENDS}:  # else a piece of the last one
+                hides = secret_name(_named(tokens, at))
+            if token.type in _STARTS:
+                outer.append(hides)
+            elif hides and (inside := _QUOTES.match(token.string)) and inside["inside"].strip():
                 start, _ = _span(token, starts)
                 yield start + inside.start("inside"), start + inside.end("inside")
 

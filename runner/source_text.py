@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from profrun.contract.line_names import Line
 from profrun.contract.safe_files import OddFileError, read_file
-from profrun.contract.units import counted
+from profrun.contract.units import counted, percent_text
 from profrun.reports.content import SOURCE_SHARE, Source, SourceBlock
 from profrun.runner.source_secrets import public_lines
 
@@ -52,7 +52,9 @@ def source_of(table: PlaceTable, redactor: Redactor, recorded_ns: int | None) ->
     wanted = [row.place for row in table.rows if row.share >= SOURCE_SHARE and isinstance(row.place, Line)]
     notes = []
     if len(wanted) > MOST:
-        notes.append(f"{counted(len(wanted) - MOST, 'further line')} of {SOURCE_SHARE:.0%} or more not shown")
+        notes.append(
+            f"{counted(len(wanted) - MOST, 'further line')} of {percent_text(SOURCE_SHARE)} or more not shown"
+        )
     numbers: dict[str, list[int]] = defaultdict(list)
     for line in wanted[:MOST]:
         numbers[line.file].append(line.line)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -86,11 +87,13 @@ class _Recording:
     inside: dict[str, list[int]] = field(default_factory=dict)
     backward: list[tuple[str, int, int, int]] = field(default_factory=list)
 
-    def open(self, kind: str, name: str, track: str = "main", **columns: Any) -> int:
+    def open(
+        self, kind: str, name: str, track: str = "main", *, columns: Mapping[str, int] | None = None
+    ) -> int:
         """Begin a slice; ``close`` ends it."""
         inside = self.inside.setdefault(track, [])
-        columns |= {"parent": inside[-1] if inside else None, "depth": len(inside)}
-        self.rows.append((kind, name, self.host, 0, track, columns))
+        place = {"parent": inside[-1] if inside else None, "depth": len(inside)}
+        self.rows.append((kind, name, self.host, 0, track, {**(columns or {}), **place}))
         inside.append(len(self.rows) - 1)
         self.host += 1
         return inside[-1]
@@ -119,7 +122,7 @@ class _Recording:
         """An op in a line, with a backward that takes twice as long."""
         here = self.line(line)
         self.sequence += 1
-        op = self.open("op", name, **{"ops.sequence": self.sequence})
+        op = self.open("op", name, columns={"ops.sequence": self.sequence})
         self.gpu_work(kernel, ns)
         self.close(op)
         if here is not None:
@@ -131,9 +134,8 @@ class _Recording:
         """What autograd's thread does while the main thread waits in ``loss.backward()``."""
         for kernel, ns, sequence, forward in reversed(self.backward):
             node = self.open("op", "autograd::engine::evaluate_function: MmBackward0", "autograd")
-            op = self.open(
-                "op", "MmBackward0", "autograd", **{"ops.sequence": sequence, "ops.backward_of": forward}
-            )
+            told = {"ops.sequence": sequence, "ops.backward_of": forward}
+            op = self.open("op", "MmBackward0", "autograd", columns=told)
             self.gpu_work(f"{kernel}_bwd", ns, "autograd")
             self.close(op)
             self.close(node)
@@ -221,7 +223,8 @@ def behind(folder: Path) -> list[dict[str, Any]]:
     """What the compiler tells of the fused kernel: it was made of two lines."""
     return [
         {
-            "file": GENERATED.file, "line": GENERATED.line, "kernel": f"{FUSED}:4", "stack": stack, "frame": 0,
+            "file": GENERATED.file, "line": GENERATED.line, "kernel": f"{FUSED}:4",
+            "stack": stack, "frame": 0,
             "source_file": str(folder / "model.py"), "source_line": line, "source_function": "forward",
         }
         for stack, line in enumerate((21, 22))
