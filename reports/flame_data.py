@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from profrun.reports.place_text import common_folder, place_name
+from profrun.reports.place_text import folder_of, place_name
 from profrun.reports.source_listing import SourceIds
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ def flame_data(
     """
     names, kinds = _Numbers(), _Numbers()
     lines = places.tree if places else None
-    found = [_lines(lines, SourceIds(places.source, key), names, kinds)] if places and lines else []
+    found = [_lines(lines, places, key, names, kinds)] if places and lines else []
     found += [
         {
             "label": LABELS[tree.by],
@@ -77,9 +77,9 @@ def _row(node: CallNode, names: _Numbers, kinds: _Numbers) -> list[int]:
     return [node.parent, names.of(node.name), kinds.of(node.kind), node.calls, *times]
 
 
-def _lines(tree: LineTree, ids: SourceIds, names: _Numbers, kinds: _Numbers) -> dict[str, object]:
-    """The tree of lines."""
-    folder = common_folder(node.line for node in tree.nodes if node.line is not None)
+def _lines(tree: LineTree, places: Places, key: str, names: _Numbers, kinds: _Numbers) -> dict[str, object]:
+    """The tree of lines, whose files are called as in the table of lines."""
+    folder, ids = folder_of(places.lines), SourceIds(places.source, key)
     lines: dict[Line, int] = {}
 
     def row(node: LineNode) -> list[int]:

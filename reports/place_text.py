@@ -11,8 +11,6 @@ from profrun.contract.units import percent_text, rate_text, time_text
 from profrun.reports.terminal_layout import PLAIN, Part, Prose, Style, Table, lay_out, titled
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from profrun.analysis.trace.line_table import PlaceRow, PlaceTable
     from profrun.contract.denominator import Denominator
 
@@ -84,11 +82,7 @@ def below_folder(file: str, folder: str) -> str:
 
 def folder_of(table: PlaceTable) -> str:
     """The folder that all files of a table have in common; empty for none."""
-    return common_folder(row.place for row in table.rows if isinstance(row.place, Line))
-
-
-def common_folder(lines: Iterable[Line]) -> str:
-    """The folder that all files have in common; empty for none."""
+    lines = (row.place for row in table.rows if isinstance(row.place, Line))
     folders = {os.path.dirname(line.file) for line in lines}  # noqa: PTH120 - paths of another machine
     if not folders:
         return ""

@@ -15,6 +15,13 @@ if TYPE_CHECKING:
     from profrun.traces.trace import Trace
 
 
+NO_SOURCE = (
+    "No source is shown: nothing tells from which lines the GPU work comes. `ranges: {lines: true}` in the "
+    "job adds one trial per variant that does."
+)
+"""What a report says that was asked for source and knows no lines."""
+
+
 def places_of(trace: Trace, *, source: bool = False) -> tuple[Places | None, str]:
     """(what is known of the lines of a trace, what went wrong).
 
@@ -33,7 +40,7 @@ def places_of(trace: Trace, *, source: bool = False) -> tuple[Places | None, str
     except ProfrunError as error:
         return None, f"The lines that launched the GPU work are not shown: {error}"
     if found is None:
-        return None, ""
+        return None, NO_SOURCE if source else ""
     columns, known = frame(trace), found.addresses
     lines = place_table(columns, known, "line")
     text = _source(trace, lines) if source else None
@@ -44,10 +51,14 @@ def places_of(trace: Trace, *, source: bool = False) -> tuple[Places | None, str
 def _source(trace: Trace, lines: PlaceTable) -> Source:
     """The source round the lines of a trace, without the values that its run and this environment hide."""
     from profrun.analysis.trace.frame import frame
+    from profrun.reports.content import Source
     from profrun.runner.known_secrets import known_secrets
     from profrun.runner.source_text import source_of
 
-    redactor = Redactor(known_secrets(run_of(trace.path), os.environ))
+    try:
+        redactor = Redactor(known_secrets(run_of(trace.path), os.environ))
+    except ProfrunError as error:
+        return Source((), (f"no source is shown, because it may hold secrets: {error}",))
     epoch_ns = trace.meta.get("epoch_ns")
     began_ns = epoch_ns + frame(trace).extent[0] if epoch_ns is not None else None
     return source_of(lines, redactor, began_ns)

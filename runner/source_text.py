@@ -50,7 +50,7 @@ def source_of(table: PlaceTable, redactor: Redactor, recorded_ns: int | None) ->
         recorded_ns: unix ns at which the recording began; None where that is not known.
     """
     wanted = [row.place for row in table.rows if row.share >= SOURCE_SHARE and isinstance(row.place, Line)]
-    notes = []
+    notes = [] if wanted else [f"no line has {percent_text(SOURCE_SHARE)} of the GPU time"]
     if len(wanted) > MOST:
         notes.append(
             f"{counted(len(wanted) - MOST, 'further line')} of {percent_text(SOURCE_SHARE)} or more not shown"

@@ -18,7 +18,7 @@ from profrun.analysis.trace.call_tree import LEAST, NODES, REST
 from profrun.analysis.trace.frame import Frame
 from profrun.analysis.trace.line_table import OUTSIDE
 from profrun.analysis.trace.modules import NUMBER
-from profrun.contract.line_names import Line
+from profrun.contract.line_names import LINE, Line, line_name
 
 NO_ADDRESS = "(no line known)"
 """The node above the reasons for which work has no address."""
@@ -84,8 +84,8 @@ class LineTree:
 
 
 @dataclass(frozen=True)
-class _Step:
-    """One step of the way from the top to GPU work."""
+class _Label:
+    """What a node is: calls with one label below one node are one node."""
 
     name: str
     kind: str
@@ -96,12 +96,12 @@ class _Step:
 @dataclass
 class _Node:
     parent: int
-    step: _Step
+    label: _Label
     gpu: int = 0
     own: int = 0
     backward: int = 0
     launches: int = 0
-    below: dict[_Step, int] = field(default_factory=dict)
+    below: dict[_Label, int] = field(default_factory=dict)
 
 
 class _Tree:
@@ -109,17 +109,17 @@ class _Tree:
 
     def __init__(self) -> None:
         self.nodes: list[_Node] = []
-        self._top: dict[_Step, int] = {}
+        self._top: dict[_Label, int] = {}
 
-    def add(self, path: Sequence[_Step], ns: int, backward: bool) -> int:
+    def add(self, path: Sequence[_Label], ns: int, backward: bool) -> int:
         """Add time to a path; returns its innermost node."""
         at = -1
-        for step in path:
+        for label in path:
             here = self._top if at < 0 else self.nodes[at].below
-            if step not in here:
-                here[step] = len(self.nodes)
-                self.nodes.append(_Node(at, step))
-            at = here[step]
+            if label not in here:
+                here[label] = len(self.nodes)
+                self.nodes.append(_Node(at, label))
+            at = here[label]
             self.nodes[at].gpu += ns
             self.nodes[at].backward += ns * backward
         self.nodes[at].own += ns
@@ -153,24 +153,23 @@ def line_tree(source: Frame, found: Addresses) -> LineTree | None:
     return _cut(tree, work, parts)
 
 
-def _paths(work: Work) -> Iterator[tuple[_Step, ...]]:
+def _paths(work: Work) -> Iterator[tuple[_Label, ...]]:
     """The paths that lead to GPU work, one for each line that it was made of."""
     address = work.address
     if address is None:
         assert work.why is not None
-        reason = (_Step(NO_ADDRESS, "rest"), _Step(UNRESOLVED[work.why], "rest"))
-        yield (*reason, _Step(work.name, work.kind))
+        reason = (_Label(NO_ADDRESS, "rest"), _Label(UNRESOLVED[work.why], "rest"))
+        yield (*reason, _Label(work.name, work.kind))
         return
     module = (
-        tuple(_Step(part, "module") for part in module_parts(address.module))
+        tuple(_Label(part, "module") for part in module_parts(address.module))
         if address.module is not None
-        else (_Step(OUTSIDE, "rest"),)
+        else (_Label(OUTSIDE, "rest"),)
     )
-    end = _Step(work.name, work.kind, backward=address.backward)
-    made = (_Step(address.kernel, "generated"),) if address.kernel is not None else ()
+    end = _Label(work.name, work.kind, backward=address.backward)
+    made = (_Label(address.kernel, "generated"),) if address.kernel is not None else ()
     for line in address.lines:
-        name = f"{line.file}:{line.line} {line.function}"
-        yield (*module, _Step(name, "line", line), *made, end)
+        yield (*module, _Label(line_name(line).removeprefix(LINE), "line", line), *made, end)
 
 
 def module_parts(path: str) -> list[str]:
@@ -192,26 +191,20 @@ def _cut(tree: _Tree, work: AddressedWork, parts: Sequence[list[tuple[int, int]]
     """
     sizes = sorted((node.gpu for node in tree.nodes), reverse=True)
     made, shown = _kept(tree, max(LEAST * work.gpu_ns, sizes[NODES - 1] if len(sizes) > NODES else 0))
-    launches: dict[tuple[_Step, tuple[int, ...]], int] = defaultdict(int)
-    times: dict[tuple[_Step, tuple[int, ...]], list[int]] = {}
+    launches: dict[tuple[_Label, tuple[int, ...]], int] = defaultdict(int)
+    times: dict[tuple[_Label, tuple[int, ...]], list[int]] = {}
     for row, ends in zip(work.rows, parts, strict=True):
         for at in {shown[above] for end, _ in ends for above in tree.way(end)}:
             made[at].launches += row.launches
         backward = None if row.address is None else row.address.backward
-        key = (_Step(row.name, row.kind, backward=backward), tuple(shown[end] for end, _ in ends))
+        key = (_Label(row.name, row.kind, backward=backward), tuple(shown[end] for end, _ in ends))
         launches[key] += row.launches
         times[key] = [a + b for a, (_, b) in zip(times.get(key, [0] * len(ends)), ends, strict=True)]
-    return LineTree(
-        work.steps,
-        work.gpu_ns,
-        tuple(_node(one) for one in made),
-        tuple(
-            LineWork(
-                step.name, step.kind, step.backward, launches[step, ends], tuple(zip(ends, ns, strict=True))
-            )
-            for (step, ends), ns in times.items()
-        ),
-    )
+    told = [
+        LineWork(one.name, one.kind, one.backward, launches[one, ends], tuple(zip(ends, ns, strict=True)))
+        for (one, ends), ns in times.items()
+    ]
+    return LineTree(work.steps, work.gpu_ns, tuple(_node(one) for one in made), tuple(told))
 
 
 def _kept(tree: _Tree, least: float) -> tuple[list[_Node], list[int]]:
@@ -224,14 +217,14 @@ def _kept(tree: _Tree, least: float) -> tuple[list[_Node], list[int]]:
         above = shown[node.parent] if node.parent >= 0 else -1
         if node.gpu >= least:
             shown.append(len(made))
-            made.append(_Node(above, node.step, node.gpu, node.own, node.backward))
+            made.append(_Node(above, node.label, node.gpu, node.own, node.backward))
         elif above in inside:
             shown.append(above)
         else:
             if above not in rests:
                 rests[above] = len(made)
                 inside.add(len(made))
-                made.append(_Node(above, _Step(REST, "rest")))
+                made.append(_Node(above, _Label(REST, "rest")))
             shown.append(rests[above])
             rest = made[rests[above]]
             rest.gpu += node.gpu
@@ -241,5 +234,7 @@ def _kept(tree: _Tree, least: float) -> tuple[list[_Node], list[int]]:
 
 
 def _node(one: _Node) -> LineNode:
-    step = one.step
-    return LineNode(one.parent, step.name, step.kind, one.launches, one.gpu, one.own, one.backward, step.line)
+    label = one.label
+    return LineNode(
+        one.parent, label.name, label.kind, one.launches, one.gpu, one.own, one.backward, label.line
+    )

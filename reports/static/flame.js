@@ -54,7 +54,7 @@
       const width = frames.clientWidth;
       if (!width) return;
       frames.replaceChildren();
-      frames.setAttribute("aria-label", `flame graph of ${METRICS[metric][0]} by ${tree.label}; arrow keys move, Enter zooms, Escape goes back`);
+      frames.setAttribute("aria-label", `flame graph of ${METRICS[metric][0]} by ${tree.label}; arrow keys move, Enter zooms and lists kernels, Escape goes back`);
       let rows = 0;
       const put = (at, left, share, row, above) => {
         if (share * width < LEAST) return;

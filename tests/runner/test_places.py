@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from profrun.contract.private import Private
-from profrun.runner.places import places_of
+from profrun.runner.places import NO_SOURCE, places_of
 from profrun.store.private import write_private
 from profrun.traces.trace import Trace
 from tests.reports.mapped_run import MODEL, SECRET, mapped_run
@@ -62,6 +62,18 @@ def test_a_damaged_mapping_is_said(tmp_path: Path) -> None:
     assert missing.startswith("The lines that launched the GPU work are not shown: ")
 
 
-def test_a_trace_without_a_mapping_has_nothing(tmp_path: Path) -> None:
+def test_no_source_is_shown_where_the_secrets_of_the_run_are_not_known(tmp_path: Path) -> None:
+    run, _ = mapped_run(tmp_path)
+    (run.path / "private.json").write_text("{")
+    with Trace(run.trial(CLEAN).trace) as trace:
+        places, _ = places_of(trace, source=True)
+    assert places is not None
+    assert places.source is not None
+    assert not places.source.blocks
+    assert "may hold secrets" in places.source.notes[0]
+
+
+def test_a_trace_without_a_mapping_has_nothing_and_says_so_where_source_was_asked_for(tmp_path: Path) -> None:
     with make_trace(tmp_path / "t", [("kernel", "k", 1, 2, "stream 7")]) as trace:
-        assert places_of(trace, source=True) == (None, "")
+        assert places_of(trace) == (None, "")
+        assert places_of(trace, source=True) == (None, NO_SOURCE)

@@ -83,6 +83,10 @@ def test_a_file_that_was_changed_after_the_recording_is_shown_and_named(tmp_path
     assert len(found.blocks) == 1
 
 
+def test_a_program_without_such_a_line_says_so(tmp_path: Path) -> None:
+    assert source({(program(tmp_path), 1): 0.001}) == Source((), ("no line has 1.0 % of the GPU time",))
+
+
 def test_a_long_line_is_cut(tmp_path: Path) -> None:
     (tmp_path / "a.py").write_text(f"x = '{'y' * 1000}'\n")
     (block,) = source({(str(tmp_path / "a.py"), 1): 1.0}).blocks
