@@ -58,11 +58,13 @@ class Trace(TraceFiles):
         """
         from profrun.analysis.rules.diagnose import diagnose
         from profrun.api.results import Diagnosis
+        from profrun.runner.mapped import addresses_of
         from profrun.runner.twins import unprofiled_step
         from profrun.store.documents import provenance_beside
 
         provenance, unprofiled = provenance_beside(self.path), unprofiled_step(self.path)
-        return Diagnosis(tuple(diagnose(self, provenance=provenance, unprofiled=unprofiled)))
+        mapped = addresses_of(self)
+        return Diagnosis(tuple(diagnose(self, provenance=provenance, unprofiled=unprofiled, mapped=mapped)))
 
     def query(self, sql: str) -> Table:
         """The answer to a query over the tables and views of docs/trace-format.md; times are int64 ns.
@@ -72,6 +74,9 @@ class Trace(TraceFiles):
             UsageError: it is not one SELECT that changes nothing.
         """
         try:
+            from profrun.runner.mapped import offer_addresses
+
+            offer_addresses(self, sql)
             return Table.of_query(self.database, sql)
         except duckdb.Error as error:
             raise query_error(error) from error

@@ -8,13 +8,14 @@ mapping, those that the trial gets from it, and the table by line.
 from __future__ import annotations
 
 import json
+import runpy
 import subprocess
 import sys
 import tempfile
 import time
 from pathlib import Path
 
-from analysis import OPS, STEP_SLICES, make
+_MADE = runpy.run_path(str(Path(__file__).with_name("analysis.py")))
 
 
 def measure(mapping: Path, trial: Path) -> dict[str, float]:
@@ -47,10 +48,11 @@ def measure(mapping: Path, trial: Path) -> dict[str, float]:
 def main(sizes: list[int]) -> None:
     """Make the traces and print a row for each size."""
     print("| kernels | with an address | of the mapping, s | joined, s | table, s |\n|---|---|---|---|---|")
+    make, ops, step_slices = _MADE["make"], _MADE["OPS"], _MADE["STEP_SLICES"]
     with tempfile.TemporaryDirectory() as folder:
-        mapping = make(Path(folder) / "mapping", 3 * STEP_SLICES, lines=True)
+        mapping = make(Path(folder) / "mapping", 3 * step_slices, lines=True)
         for size in sizes:
-            trial = make(Path(folder) / str(size), -(-size // OPS) * STEP_SLICES)
+            trial = make(Path(folder) / str(size), -(-size // ops) * step_slices)
             words = [sys.executable, __file__, "--measure", str(mapping), str(trial)]
             done = subprocess.run(words, capture_output=True, text=True, check=True)
             row = json.loads(done.stdout)

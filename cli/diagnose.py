@@ -35,6 +35,7 @@ def command(
     from profrun.analysis.rules.diagnose import diagnose
     from profrun.analysis.rules.finding import numbered
     from profrun.reports.diagnosis_text import diagnose_text, explain_text
+    from profrun.runner.mapped import addresses_of
     from profrun.runner.twins import unprofiled_step
     from profrun.store.documents import provenance_beside
 
@@ -45,7 +46,10 @@ def command(
         # A trial's provenance.json, beside its trace, has clocks and throttle reasons. Other trials of its
         # run tell how long a step takes without a profiler.
         findings = diagnose(
-            found, provenance=provenance_beside(found.path), unprofiled=unprofiled_step(found.path)
+            found,
+            provenance=provenance_beside(found.path),
+            unprofiled=unprofiled_step(found.path),
+            mapped=addresses_of(found),
         )
     if explain is not None and explain.isdigit():
         places = {str(number): finding.code for number, finding in numbered(findings) if number}

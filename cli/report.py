@@ -16,6 +16,7 @@ EXAMPLES = (
     ("profrun report last --open", "write the report of a run, and show it"),
     ("profrun report --index runs", "the history of all runs of a folder"),
     ("profrun report a.json.gz b.json.gz --out ab.html", "one page about two recordings"),
+    ("profrun report last --source", "with the source of the lines that take most GPU time"),
 )
 
 
@@ -48,6 +49,14 @@ def command(
             show_default=False,
         ),
     ] = None,
+    source: Annotated[
+        bool,
+        typer.Option(
+            "--source",
+            help="Embed the source round the lines with 1 % of the GPU time or more, where a mapping tells "
+            "them (`ranges: {lines: true}`): it is read from this machine, and secrets are hidden.",
+        ),
+    ] = False,
     open_: Annotated[
         bool, typer.Option("--open", help="Show the file in the browser, as `profrun open` does.")
     ] = False,
@@ -60,9 +69,11 @@ def command(
             raise UsageError(
                 "--index takes no runs", fix="`profrun report --index DIR` shows all runs of DIR"
             )
+        if source:
+            raise UsageError("--index takes no --source", fix="`profrun report RUN --source` embeds it")
         path, about = _history(index, out)
     else:
-        path, about = _report(what or ["last"], out, runs_root(runs))
+        path, about = _report(what or ["last"], out, runs_root(runs), source)
     if json_:
         emit({"report": str(path), "bytes": path.stat().st_size, **about})
     else:
@@ -71,7 +82,7 @@ def command(
         _show(path)
 
 
-def _report(words: list[str], out: Path | None, root: Path) -> tuple[Path, dict[str, object]]:
+def _report(words: list[str], out: Path | None, root: Path, source: bool) -> tuple[Path, dict[str, object]]:
     """Write the page of a run, or of traces; returns the file, and its run for --json (None for traces)."""
     from profrun.cli.reading_line import ReadingLine
     from profrun.runner.references import run_meant
@@ -82,9 +93,10 @@ def _report(words: list[str], out: Path | None, root: Path) -> tuple[Path, dict[
     run = run_meant(words[0], root) if len(words) == 1 else None
     if run is not None:
         with ReadingLine() as line:
-            path, text = out or run.report, run_report(read_state(run), progress=line.update)
+            path = out or run.report
+            text = run_report(read_state(run), progress=line.update, source=source)
     else:
-        name, text = traces_report(words, root)
+        name, text = traces_report(words, root, source=source)
         path = out or Path(f"{name}.html")
         if out is None and path.exists():
             raise UsageError(f"{path} exists already", fix="name another with --out, which replaces it")

@@ -77,7 +77,13 @@ class Redactor:
         if self._known is not None:
             value = self._known.sub(HIDDEN, value)
         value = _shapes(value)
-        return _without(value, [(start, end) for start, end in _pairs(value)])
+        return _without(value, named_spans(value))
+
+    def sure_spans(self, value: str) -> Iterator[tuple[int, int]]:
+        """(begin, end) of known values and of secrets by form in a text; they may overlap."""
+        if self._known is not None:
+            yield from (found.span() for found in self._known.finditer(value))
+        yield from ((found.start, found.end) for found in find_shapes(value))
 
     def named(self, name: str, value: object) -> object:
         """The value of a name: hidden where the name says secret, else as ``value`` does."""
@@ -149,7 +155,7 @@ def secrets_of_text(text: str) -> Iterator[str]:
     """The secrets of a text that are known by their form, and those of ``password=X`` and ``--api-key X``."""
     for found in find_shapes(text):
         yield text[found.start : found.end]
-    for start, end in _pairs(text):
+    for start, end in named_spans(text):
         yield text[start:end]
 
 
@@ -173,8 +179,9 @@ def _without(value: str, spans: Iterable[tuple[int, int]]) -> str:
     return "".join([*parts, value[done:]])
 
 
-def _pairs(text: str) -> Iterator[tuple[int, int]]:
-    """The values of ``password=X``, ``"token": "X"`` and ``--api-key X`` in a text, without quotes."""
+def named_spans(text: str) -> Iterator[tuple[int, int]]:
+    """(begin, end) of the values of ``password=X``, ``"token": "X"`` and ``--api-key X`` in a text, without
+    quotes."""
     done = 0
     for name in _NAME.finditer(text):
         if name.start() < done or not secret_name(name[0]):

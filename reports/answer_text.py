@@ -46,6 +46,7 @@ def answer_parts(answers: Sequence[VariantAnswer], pairs: Sequence[PairResult]) 
             for doubt in doubts(answer):
                 told.setdefault(doubt, []).append(answer.variant)
         parts += [Prose(f"{', '.join(names)}: {doubt}", indent="  ") for doubt, names in told.items()]
+        parts += [Prose(f"{one.variant}: {most_lines(one)}", indent="  ") for one in answers if one.lines]
     parts += [Prose(line, indent="  ") for line in whole_runs(answers)]
     parts += _findings(answers)
     lines = comparison_lines(pairs)
@@ -92,9 +93,15 @@ def _one(answer: VariantAnswer) -> list[Part]:
         lines.append(waiting(answer))
     if busy is None and mostly is not None:
         lines.append(f"no GPU worked; {mostly} of the CPU time of all operators")
+    lines += [most_lines(answer)] if answer.lines else []
     lines += doubts(answer)
     strong = [] if answer.step is None else [Toned(step_time(answer.step), "strong")]
     return [Prose(line, indent="  ", toned=strong) for line in lines]
+
+
+def most_lines(answer: VariantAnswer) -> str:
+    """In which lines of the program the GPU's time goes: 'most GPU time: model.py:12 forward 38 %, ...'."""
+    return "most GPU time: " + ", ".join(f"{line.name} {percent(line.share)}" for line in answer.lines)
 
 
 def whole_runs(answers: Sequence[VariantAnswer]) -> list[str]:

@@ -6,20 +6,24 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from profrun.reports.flame_data import flame_data
 from profrun.reports.html import Html, data_script, el
 from profrun.reports.html_table import Column, table
 
 if TYPE_CHECKING:
-    from profrun.analysis.trace.call_tree import By, CallNode, CallTree
+    from profrun.analysis.trace.call_tree import CallNode, CallTree
     from profrun.analysis.trace.modules import ModuleNode, ModuleTree
     from profrun.contract.denominator import Denominator
+    from profrun.reports.content import Places
 
-LABELS: dict[By, str] = {"modules": "module", "calls": "range and op", "python": "Python stack"}
-"""What the nodes of a tree are, in words."""
 NOTE = (
-    "A path is as wide as its part of the time; what it called lies below it. A click or Enter zooms, Escape "
-    "goes back. GPU time is that of the work launched inside; a backward belongs to the module whose forward "
-    "made it."
+    "A path is as wide as its part of the time; what it called lies below it. A click or Enter zooms and "
+    "lists the kernels of the path, Escape goes back. GPU time is that of the work launched inside; a "
+    "backward belongs to the module whose forward made it"
+)
+LINES_NOTE = (
+    ", and by line to the line of its forward. A kernel that was made of several lines is divided equally "
+    "among them"
 )
 LEAST = 0.01
 """Part of all time from which a path is a row of the table."""
@@ -29,7 +33,11 @@ INDENT = "\u2003"
 
 
 def calls_html(
-    trees: Sequence[CallTree], modules: ModuleTree | None, key: str, of: Denominator
+    trees: Sequence[CallTree],
+    modules: ModuleTree | None,
+    key: str,
+    of: Denominator,
+    places: Places | None = None,
 ) -> Html | None:
     """The flame graph, the modules and the largest call paths; None for a trace without any of these.
 
@@ -38,49 +46,20 @@ def calls_html(
         modules: its modules.
         key: prefix of ids, unique in the page.
         of: what its times are of.
+        places: where its GPU work comes from; its tree is the first that is drawn.
     """
-    if not trees:
+    lines = places.tree if places else None
+    if not trees and lines is None:
         return None
     id_ = f"{key}-calls-data"
     calls = next((tree for tree in trees if tree.by == "calls"), None)
     return el(
         "div",
-        el("p", NOTE, class_="note"),
-        el("div", data_script(id_, _data(trees, of)), class_="flame", data_flame=id_),
+        el("p", NOTE, LINES_NOTE if lines else "", ".", class_="note"),
+        el("div", data_script(id_, flame_data(trees, places, key, of)), class_="flame", data_flame=id_),
         _modules(modules, of) if modules else None,
         _paths(calls, of) if calls else None,
     )
-
-
-def _data(trees: Sequence[CallTree], of: Denominator) -> dict[str, object]:
-    """The trees for the script: names and kinds by number, nodes as lists."""
-    names: dict[str, int] = {}
-    kinds: dict[str, int] = {}
-
-    def row(node: CallNode) -> list[int]:
-        name = names.setdefault(node.name, len(names))
-        kind = kinds.setdefault(node.kind, len(kinds))
-        times = (node.gpu_ns, node.own_gpu_ns, node.host_ns, node.own_host_ns)
-        return [node.parent, name, kind, node.calls, *times]
-
-    rows = [
-        {
-            "label": LABELS[tree.by],
-            "steps": tree.steps,
-            "gpu": tree.gpu_ns,
-            "host": tree.host_ns,
-            "nodes": [row(node) for node in tree.nodes],
-        }
-        for tree in trees
-    ]
-    whole = of.counted(trees[0].steps) if of.several else of.the
-    return {
-        "names": list(names),
-        "kinds": list(kinds),
-        "per": " per step" if of.several else "",
-        "whole": whole,
-        "trees": rows,
-    }
 
 
 @dataclass(frozen=True)

@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from profrun.analysis.rules.finding import RuleFinding
     from profrun.analysis.trace.call_tree import CallTree
     from profrun.analysis.trace.key_averages import KeyAverages
+    from profrun.analysis.trace.line_table import PlaceTable
+    from profrun.analysis.trace.line_tree import LineTree
     from profrun.analysis.trace.memory import MemorySeries
     from profrun.analysis.trace.recorded_tables import IssueRow, MetricRow
     from profrun.analysis.trace.run_course import RunCourse
@@ -25,6 +27,50 @@ if TYPE_CHECKING:
     from profrun.store.run_claims import ClaimResult
     from profrun.store.run_result import PairResult
     from profrun.store.state import RunState
+
+
+SOURCE_SHARE = 0.01
+"""Share of the GPU time from which the source round a line is embedded, where that is asked for."""
+
+
+@dataclass(frozen=True)
+class SourceBlock:
+    """Lines of a file that stand one below the other; ``first`` is the number of the first, from 1."""
+
+    file: str
+    first: int
+    lines: Sequence[str]
+
+
+@dataclass(frozen=True)
+class Source:
+    """Source text round the lines with most of the GPU time, without secrets.
+
+    Attributes:
+        blocks: that of one file after the other.
+        notes: what is not shown and why, a line each.
+    """
+
+    blocks: Sequence[SourceBlock]
+    notes: Sequence[str] = ()
+
+
+@dataclass(frozen=True)
+class Places:
+    """Where the GPU work of a trace comes from.
+
+    Attributes:
+        lines, modules: the tables.
+        tree: modules, lines and kernels; None without any GPU work.
+        mapping: trial whose mapping tells the lines; None for a trace that is a mapping itself.
+        source: source text; None where nobody asked for it.
+    """
+
+    lines: PlaceTable
+    modules: PlaceTable
+    tree: LineTree | None
+    mapping: str | None = None
+    source: Source | None = None
 
 
 @dataclass(frozen=True)
@@ -41,6 +87,8 @@ class TraceContent:
         spread: how the times of its steps are spread; None without steps.
         shapes: operators by the shapes of their inputs; None where no shapes are recorded.
         calls: call trees by module, call and Python stack.
+        places: where its GPU work comes from; None where nothing tells it, with what went wrong in
+            ``places_missing``.
         memory: series of allocated bytes.
         timeline: slices of a few steps; None for a trace without slices or of serialised kernels.
         run: the course of the whole run; None where its steps are not known.
@@ -54,6 +102,8 @@ class TraceContent:
     spread: StepSpread | None = None
     shapes: KeyAverages | None = None
     calls: Sequence[CallTree] = ()
+    places: Places | None = None
+    places_missing: str = ""
     memory: Sequence[MemorySeries] = ()
     timeline: Timeline | None = None
     run: RunCourse | None = None

@@ -14,6 +14,8 @@ from profrun.reports.verdict_section import finding_id
 if TYPE_CHECKING:
     from profrun.analysis.rules.finding import FindingRow, RuleFinding
 
+_PLACES = ("slices", "lines", "python_lines")
+"""Evidence that says where to look."""
 TOLD = 0.001
 """Part of a step from which a share is shown."""
 SLICES = 5
@@ -77,13 +79,13 @@ def _most(finding: RuleFinding) -> str | None:
 
 def _numbers(finding: RuleFinding) -> dict[str, object]:
     """The evidence without slices and lines of code, which are shown as such."""
-    return {name: value for name, value in finding.evidence.items() if name not in ("slices", "python_lines")}
+    return {name: value for name, value in finding.evidence.items() if name not in _PLACES}
 
 
 def _places(finding: RuleFinding, key: str) -> list[Html]:
     """Where to look: the lines of code, and links to slices on the timeline."""
     found = []
-    lines = finding.evidence.get("python_lines")
+    lines = [line for name in ("lines", "python_lines") for line in finding.evidence.get(name) or ()]
     if lines:
         found += [el("dt", "in the code"), el("dd", (el("code", line, class_="codeline") for line in lines))]
     slices = finding.evidence.get("slices")

@@ -40,7 +40,7 @@ TIMELINE = Parts(
     ),
 )
 COMPARISON = Parts(("comparison.css",))
-FLAME = Parts(("flame.css",), ("flame.js",))
+FLAME = Parts(("flame.css",), ("flame_panel.js", "flame.js"))
 FOOT = (
     "Times are measured in whole ns; hover a number for its exact value, a column's title for what it is. "
     "This file asks the network for nothing."
@@ -77,7 +77,7 @@ def report_html(
     parts = [EVERY]
     if any(content.timeline is not None for content in traces):
         parts.append(TIMELINE)
-    if any(content.calls for content in traces):
+    if any(content.calls or content.places for content in traces):
         parts.append(FLAME)
     if changes:
         parts.append(COMPARISON)

@@ -27,7 +27,7 @@ def place_text(table: PlaceTable, of: Denominator, style: Style = PLAIN, *, top:
     if not table.gpu_ns:
         return lay_out([Prose("the trace has no GPU work")], style)
     shown = table.rows if top is None else table.rows[:top]
-    folder = common_folder(row.place.file for row in table.rows if isinstance(row.place, Line))
+    folder = folder_of(table)
     rows = [_cells(row, table, folder) for row in shown]
     left = len(table.rows) - len(shown)
     header = (table.by, "launches", "GPU time", "share", "backward", "kernels")
@@ -37,13 +37,14 @@ def place_text(table: PlaceTable, of: Denominator, style: Style = PLAIN, *, top:
         parts.append(Prose(f"... and {left} more (--top 0 shows all)"))
     if any(row.shared_ns > LEAST * table.gpu_ns for row in shown):
         parts.append(Prose("*: part of it is of kernels made of several lines, each with an equal part"))
-    parts.append(Prose(_resolved(table)))
+    parts.append(Prose(resolved_text(table)))
     if folder:
         parts.append(Prose(f"files are in {folder}"))
     return lay_out(parts, style)
 
 
-def _resolved(table: PlaceTable) -> str:
+def resolved_text(table: PlaceTable) -> str:
+    """How much of the GPU time has an address, and why the rest has none."""
     share = percent_text(table.resolved)
     if not table.unresolved:
         return f"{share} of the GPU time has an address"
@@ -71,3 +72,8 @@ def place_name(place: Line | str, folder: str = "") -> str:
     if not isinstance(place, Line):
         return place
     return f"{below(place.file, folder)}:{place.line} {place.function}"
+
+
+def folder_of(table: PlaceTable) -> str:
+    """The folder that all files of a table have in common; empty for none."""
+    return common_folder(row.place.file for row in table.rows if isinstance(row.place, Line))

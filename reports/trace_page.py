@@ -12,6 +12,7 @@ from profrun.reports.html import Html, el, sections_html
 from profrun.reports.html_table import Column, table
 from profrun.reports.memory_section import memory_html
 from profrun.reports.phase_table import phase_bands
+from profrun.reports.places_section import places_html
 from profrun.reports.quality_marks import Marks
 from profrun.reports.roofline_section import roofline_html
 from profrun.reports.run_chart import run_chart
@@ -42,7 +43,8 @@ def trace_html(content: TraceContent, key: str, *, titled: bool = False) -> Html
         ("run", "Course of the run", run_chart(content.run, phase_bands(summary)) if content.run else None),
         ("steps", "The run" if of.of == "run" else "Steps", steps_html(summary, content.spread, marks)),
         ("timeline", "Timeline", timeline_html(timeline, key) if timeline else None),
-        ("calls", "Call tree", calls_html(content.calls, summary.modules, key, of)),
+        ("calls", "Call tree", calls_html(content.calls, summary.modules, key, of, content.places)),
+        *_lines(content, key),
         ("kernels", "Kernels", trace_tables.kernels(summary, marks)),
         ("ops", "Operators", trace_tables.ops(summary, content.shapes, marks)),
         ("ranges", "Ranges", trace_tables.ranges(summary, marks)),
@@ -62,6 +64,15 @@ def trace_html(content: TraceContent, key: str, *, titled: bool = False) -> Html
         el("p", f"{content.name}: " if content.tab else None, facts_line(content), class_="note"),
         sections_html(sections, key, of=content.name, absent="Not in this recording: "),
     )
+
+
+def _lines(content: TraceContent, key: str) -> list[tuple[str, str, Html | None]]:
+    """The section on lines; none where no trial asked for them, so that nobody takes them for missing."""
+    title = "GPU time by line"
+    if content.places is None:
+        missing = content.places_missing
+        return [("lines", title, el("p", missing, class_="note"))] if missing else []
+    return [("lines", title, places_html(content.places, key, content.summary.denominator))]
 
 
 def _metrics(content: TraceContent) -> Html | None:

@@ -11,7 +11,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from profrun.analysis.step_time import side_value
+from profrun.contract.line_names import Line, below, common_folder
 from profrun.runner.default_comparisons import UNPROFILED, Point, has_time_axis
+from profrun.runner.mapped import addresses_of
 from profrun.runner.twins import step_of, unprofiled_twin
 from profrun.store.documents import provenance_beside
 from profrun.store.run_answer import FindingAnswer, PartAnswer, StepAnswer, UseAnswer, VariantAnswer
@@ -21,11 +23,14 @@ if TYPE_CHECKING:
     from profrun.analysis.rules.diagnose import Diagnosis
     from profrun.analysis.rules.step_cost import UnprofiledStep
     from profrun.analysis.rules.step_use import StepUse
+    from profrun.analysis.trace.line_table import PlaceTable
     from profrun.store.state import RunState, TrialRecord
     from profrun.traces.trace import Trace
 
 PARTS = 3
 """Parts of the work that an answer keeps."""
+LINES = 3
+"""Lines of the program that an answer keeps."""
 
 
 def answers(
@@ -75,6 +80,7 @@ def diagnosed(trace: Trace, record: TrialRecord, state: RunState) -> Diagnosis:
         trace,
         provenance=provenance_beside(record.trace),
         unprofiled=unprofiled_twin(state, record.id),
+        mapped=addresses_of(trace),
     )
 
 
@@ -118,6 +124,19 @@ def answer_of(
         window=found.window,
         doubts=tuple(one.title for one in found.findings if one.severity == "critical" and one.gain is None),
         use=_use(found.use),
+        lines=_lines(found.lines),
+    )
+
+
+def _lines(found: PlaceTable | None) -> tuple[PartAnswer, ...]:
+    """The lines with most GPU time; their files are named below the folder that all have in common."""
+    if found is None:
+        return ()
+    lines = [(row.place, row.share) for row in found.rows if isinstance(row.place, Line)]
+    folder = common_folder(line.file for line, _ in lines)
+    return tuple(
+        PartAnswer(f"{below(line.file, folder)}:{line.line} {line.function}", share)
+        for line, share in lines[:LINES]
     )
 
 

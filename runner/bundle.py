@@ -24,13 +24,12 @@ from profrun.collectors.normalize import sha256_of
 from profrun.contract.codec import to_json
 from profrun.contract.paths import LAUNCHES
 from profrun.contract.redact import Redactor
-from profrun.contract.secret_names import secret_name
 from profrun.contract.secret_shapes import SHAPES
 from profrun.errors import InputError, UsageError
 from profrun.runner.bundle_search import Place, Search
+from profrun.runner.known_secrets import known_secrets
 from profrun.store.files import explained, read_json
 from profrun.store.lock import is_held
-from profrun.store.private import read_private
 from profrun.store.runs import Run
 from profrun.store.state import read_state
 from profrun.traces.trace import Trace
@@ -47,8 +46,6 @@ _OF_TRIAL = (
     "raw/rank*/steps*.json",
 )
 _RAW = ("raw/**/*", "std*.log")
-_LONG = 8
-"""Characters of the shortest value of this environment that is looked for."""
 
 
 @dataclass(frozen=True)
@@ -85,7 +82,7 @@ def pack(run: Run, out: Path, *, raw: bool = False) -> Packed:
         raise UsageError(f"{out} is there already", fix="remove it, or name another file with --out FILE")
     if is_held(run.lock):
         raise UsageError(f"{run.name} is still running", fix="wait for its end: profrun status")
-    values = _known_values(run, os.environ)
+    values = known_secrets(run, os.environ)
     search = Search(values)
     with tempfile.TemporaryDirectory(prefix="profrun-") as scratch:
         files = {**dict(_files(run, raw=raw)), **_cleaned(run, Path(scratch)), **_numbers(run, Path(scratch))}
@@ -158,14 +155,6 @@ def _numbers(run: Run, scratch: Path) -> dict[str, Path]:
         path.write_text(json.dumps(summary, indent=1) + "\n", encoding="utf-8")
         found[f"trials/{record.id}/summary.json"] = path
     return found
-
-
-def _known_values(run: Run, environ: Mapping[str, str]) -> tuple[str, ...]:
-    """The secrets of the run, and those of this environment by the names of its variables."""
-    folders = [run.path, *(path.parent for path in run.path.glob("trials/*/private.json"))]
-    kept = [value for folder in folders if (found := read_private(folder)) for value in found.values]
-    named = [value for name, value in environ.items() if secret_name(name) and len(value) >= _LONG]
-    return tuple(dict.fromkeys((*kept, *named)))
 
 
 def _refused(run: Run, found: list[Place]) -> InputError:

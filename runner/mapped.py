@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from profrun.errors import InconclusiveError
@@ -10,7 +11,20 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from profrun.analysis.trace.addresses import Addresses
+    from profrun.store.runs import Run
     from profrun.traces.trace import Trace
+
+
+@dataclass(frozen=True)
+class Mapped:
+    """The addresses of a trace.
+
+    Attributes:
+        mapping: trial whose mapping tells them; None for a trace that is a mapping itself.
+    """
+
+    addresses: Addresses
+    mapping: str | None
 
 
 def mapped(trace: Trace) -> Addresses:
@@ -19,23 +33,46 @@ def mapped(trace: Trace) -> Addresses:
     Raises:
         InconclusiveError: it is no mapping, and no finished mapping of its variant lies beside it.
     """
-    from profrun.analysis.compare.address_join import joined
-    from profrun.analysis.trace.addresses import addresses
-    from profrun.traces.trace import Trace
-
-    found = addresses(trace)
-    if found is None:
-        beside = mapping_beside(trace.path)
-        if beside is not None:
-            with Trace(beside) as mapping:
-                found = joined(trace, mapping)
+    found = find_mapped(trace)
     if found is None:
         raise InconclusiveError(
             f"nothing tells from which lines the kernels of {trace.path} come",
             why="no mapping of its variant lies beside it",
             fix="set `ranges: {lines: true}` in the job, which adds one trial per variant, and run it again",
         )
-    return found
+    return found.addresses
+
+
+def find_mapped(trace: Trace) -> Mapped | None:
+    """The same, with where they are from; None where nothing tells them.
+
+    Raises:
+        InputError: the trace of the mapping is damaged.
+    """
+    from profrun.analysis.compare.address_join import joined
+    from profrun.analysis.trace.addresses import addresses
+    from profrun.traces.trace import Trace
+
+    found = addresses(trace)
+    if found is not None:
+        return Mapped(found, None)
+    beside = mapping_beside(trace.path)
+    if beside is None:
+        return None
+    with Trace(beside) as mapping:
+        found = joined(trace, mapping)
+    return None if found is None else Mapped(found, beside.parent.name)
+
+
+def addresses_of(trace: Trace) -> Addresses | None:
+    """The same for who can do without: None also where the mapping, or its run, is damaged."""
+    from profrun.errors import ProfrunError
+
+    try:
+        found = find_mapped(trace)
+    except ProfrunError:
+        return None
+    return None if found is None else found.addresses
 
 
 def offer_addresses(trace: Trace, query: str) -> None:
@@ -52,18 +89,25 @@ def offer_addresses(trace: Trace, query: str) -> None:
 
 def mapping_beside(trace: Path) -> Path | None:
     """The trace of the mapping of the same variant in the same run; None where there is none."""
-    from profrun.store.runs import Run, is_run
     from profrun.store.state import read_state
 
-    path = trace.absolute()
-    run = path.parent.parent.parent
-    if path.name != "trace" or not is_run(run):
+    run = run_of(trace)
+    if run is None:
         return None
-    trials = read_state(Run(run)).trials
-    record = next((one for one in trials if one.id == path.parent.name), None)
+    trials = read_state(run).trials
+    record = next((one for one in trials if one.id == trace.absolute().parent.name), None)
     if record is None:
         return None
     return next(
         (one.trace for one in trials if one.maps and one.variant == record.variant and one.trace is not None),
         None,
     )
+
+
+def run_of(trace: Path) -> Run | None:
+    """The run to one of whose trials a trace belongs; None for a trace that lies elsewhere."""
+    from profrun.store.runs import Run, is_run
+
+    path = trace.absolute()
+    folder = path.parent.parent.parent
+    return Run(folder) if path.name == "trace" and is_run(folder) else None

@@ -16,6 +16,8 @@ from profrun.runner.answers import answer_of, diagnosed
 from profrun.runner.comparison_sides import read_trials
 from profrun.runner.default_comparisons import point_name, points_of, telling_points
 from profrun.runner.finish import ReadTraces
+from profrun.runner.mapped import addresses_of
+from profrun.runner.places import places_of
 from profrun.runner.problems import problems_of
 from profrun.runner.progress import counted, no_progress
 from profrun.runner.references import opened, shown_name
@@ -44,13 +46,20 @@ METRICS = 200
 """Most hardware counters of a trace that are shown."""
 
 
-def run_report(state: RunState, read: ReadTraces | None = None, progress: Progress = no_progress) -> str:
+def run_report(
+    state: RunState,
+    read: ReadTraces | None = None,
+    progress: Progress = no_progress,
+    *,
+    source: bool = False,
+) -> str:
     """The report of a run as HTML: whatever is there, and what is missing in words.
 
     Args:
         state: the run and its trials.
         read: what is known of its traces already; the rest is read from them.
         progress: called with the number of readings that were begun, and how many there are.
+        source: embed the source round the lines with most GPU time.
     """
     from profrun.reports.content import RunContent
     from profrun.reports.titles import run_title
@@ -62,7 +71,9 @@ def run_report(state: RunState, read: ReadTraces | None = None, progress: Progre
     contents = []
     for record in chosen:
         try:
-            contents.append(_trial_content(record, state, read, slices=SLICES // len(chosen), named=named))
+            contents.append(
+                _trial_content(record, state, read, named=named, slices=SLICES // len(chosen), source=source)
+            )
         except ProfrunError as error:  # one damaged trace must not take the report with it
             missing.append(f"{record.id} has no tab: {error}")
     if not state.run.comparison.exists():
@@ -94,14 +105,15 @@ def write_run_report(state: RunState, read: ReadTraces | None = None) -> Path:
     return state.run.report
 
 
-def traces_report(references: Sequence[str], root: Path) -> tuple[str, str]:
+def traces_report(references: Sequence[str], root: Path, *, source: bool = False) -> tuple[str, str]:
     """The report of one or more traces: its title and its HTML.
 
     Args:
         references: traces, trials (RUN/NUMBER) or profiler files.
         root: folder of the runs.
+        source: as of ``run_report``.
     """
-    contents = [_content(reference, root, SLICES // len(references)) for reference in references]
+    contents = [_content(reference, root, SLICES // len(references), source) for reference in references]
     return contents[0].name, report_page(" / ".join(content.name for content in contents), contents)
 
 
@@ -120,7 +132,7 @@ def _chosen(state: RunState) -> tuple[list[TrialRecord], int]:
 
 
 def _trial_content(
-    record: TrialRecord, state: RunState, read: ReadTraces, *, slices: int, named: bool
+    record: TrialRecord, state: RunState, read: ReadTraces, *, named: bool, slices: int, source: bool
 ) -> TraceContent:
     """What the report shows of a trial, with so many slices; ``named``: its tab states the variant."""
     from profrun.reports.titles import tab_name
@@ -129,19 +141,19 @@ def _trial_content(
     assert record.trace is not None
     with Trace(record.trace) as trace:
         found = read.diagnoses.get(record.id) or diagnosed(trace, record, state)
-        content = trace_content(trace, name=record.id, slices=slices, found=found)
+        content = trace_content(trace, name=record.id, slices=slices, found=found, source=source)
     return replace(
         content, tab=tab_name(record.variant, record.collector, blocking=record.blocking, named=named)
     )
 
 
-def _content(reference: str, root: Path, slices: int) -> TraceContent:
+def _content(reference: str, root: Path, slices: int, source: bool) -> TraceContent:
     with opened(reference, root) as trace:
-        return trace_content(trace, name=shown_name(reference, trace.path), slices=slices)
+        return trace_content(trace, name=shown_name(reference, trace.path), slices=slices, source=source)
 
 
 def trace_content(
-    trace: Trace, *, name: str, slices: int = SLICES, found: Diagnosis | None = None
+    trace: Trace, *, name: str, slices: int = SLICES, found: Diagnosis | None = None, source: bool = False
 ) -> TraceContent:
     """What the report shows of one trace.
 
@@ -150,6 +162,7 @@ def trace_content(
         name: what to call it.
         slices: most slices of the timeline; kernels that were serialised have no timeline.
         found: its diagnosis; None to make it.
+        source: embed the source round the lines with most GPU time.
     """
     from profrun.analysis.rules.diagnose import diagnosis
     from profrun.analysis.trace.call_tree import call_trees
@@ -166,14 +179,17 @@ def trace_content(
     metrics, metric_count = hardware_metrics(trace, most=METRICS)
     if found is None:
         provenance, unprofiled = provenance_beside(trace.path), unprofiled_step(trace.path)
-        found = diagnosis(trace, provenance=provenance, unprofiled=unprofiled)
+        found = diagnosis(trace, provenance=provenance, unprofiled=unprofiled, mapped=addresses_of(trace))
     summary = summarize(trace)
+    places, places_missing = places_of(trace, source=source)
     return TraceContent(
         name=name,
         summary=summary,
         spread=step_spread(summary.steps),
         shapes=key_averages(trace, by_shapes=True) if op_shapes(trace).shapes else None,
         calls=call_trees(trace),
+        places=places,
+        places_missing=places_missing,
         findings=found.findings,
         memory=allocated(trace),
         timeline=None if trace.meta.get("replayed") else timeline_slices(trace, most=slices),

@@ -132,6 +132,8 @@ class VariantAnswer:
         denominator: what the recording's times are of: a step, the run or its first part, or the recording.
         window: in which of several phases of the run the recorded steps lie.
         use: MFU and HFU of the step; None where the recording does not tell them.
+        lines: lines of the program whose GPU work takes most time, with their share of all GPU work of the
+            steps; empty where no mapping tells the lines.
         energy_j: energy of the GPUs per steady step, J: geometric mean over the trials that ``step`` is of,
             as in comparisons. None where it is not known of each of them.
     """
@@ -152,6 +154,7 @@ class VariantAnswer:
     denominator: Denominator = STEP
     window: WindowPhase | None = None
     use: UseAnswer | None = None
+    lines: tuple[PartAnswer, ...] = ()
     energy_j: float | None = None
 
     @property

@@ -31,6 +31,7 @@ from profrun.traces.labels import Labels, labels
 from profrun.traces.memo import Memo
 
 if TYPE_CHECKING:
+    from profrun.analysis.trace.addresses import Addresses
     from profrun.contract.provenance import Provenance
     from profrun.traces.trace import Trace
 
@@ -46,6 +47,7 @@ class Context:
         trace: the trace.
         provenance: the trial's provenance, where there is one.
         unprofiled: the step time of the same variant without a profiler, where it is known.
+        mapped: the addresses of its GPU work, where a mapping tells them.
     """
 
     def __init__(
@@ -53,9 +55,11 @@ class Context:
         trace: Trace,
         provenance: Provenance | None = None,
         unprofiled: UnprofiledStep | None = None,
+        mapped: Addresses | None = None,
     ) -> None:
         self.trace = trace
         self.provenance = provenance
+        self.mapped = mapped
         cut = self.denominator.cut_ns is not None  # its time is no time of the whole run
         self.unprofiled = None if cut else unprofiled
         self.memo = Memo()

@@ -12,18 +12,20 @@ from profrun.analysis.rules.catalogue import all_rules
 from profrun.analysis.rules.causes import Explained, explain
 from profrun.analysis.rules.context import Context
 from profrun.analysis.rules.finding import FindingRow, RuleFinding
-from profrun.analysis.rules.python_lines import python_lines
+from profrun.analysis.rules.python_lines import mapped_lines, python_lines
 from profrun.analysis.rules.rule import Hit, Rule
 from profrun.analysis.rules.step_cost import StepCost, UnprofiledStep, severity_of
 from profrun.analysis.rules.step_parts import StepPart, step_parts
 from profrun.analysis.rules.step_use import StepUse, step_use
 from profrun.analysis.trace.data_quality import withheld
+from profrun.analysis.trace.line_table import PlaceTable, place_table
 from profrun.analysis.trace.quality import QualityFinding
 from profrun.analysis.trace.steadiness import window_phase
 from profrun.contract.finding import SEVERITIES, Severity
 from profrun.contract.window_phase import WindowPhase
 
 if TYPE_CHECKING:
+    from profrun.analysis.trace.addresses import Addresses
     from profrun.contract.provenance import Provenance
     from profrun.traces.trace import Trace
 
@@ -42,6 +44,7 @@ class Diagnosis:
         window: in which of several phases of the run the recorded steps lie; None where there is one, or it
             is not known.
         use: FLOPs, MFU and HFU of a step; None without steps or without matrix ops of recorded shapes.
+        lines: GPU work by line of the program, most time first; None where no mapping tells the lines.
     """
 
     cost: StepCost
@@ -50,10 +53,15 @@ class Diagnosis:
     gpus: tuple[str, ...]
     window: WindowPhase | None = None
     use: StepUse | None = None
+    lines: PlaceTable | None = None
 
 
 def diagnose(
-    trace: Trace, *, provenance: Provenance | None = None, unprofiled: UnprofiledStep | None = None
+    trace: Trace,
+    *,
+    provenance: Provenance | None = None,
+    unprofiled: UnprofiledStep | None = None,
+    mapped: Addresses | None = None,
 ) -> list[RuleFinding]:
     """Run every rule on a trace.
 
@@ -64,23 +72,28 @@ def diagnose(
         trace: any trace.
         provenance: the trial's provenance.json (clocks, throttle reasons), where there is one.
         unprofiled: the step time of the same variant without a profiler, where it was measured.
+        mapped: the addresses of its GPU work, where a mapping tells them: findings name the lines then.
 
     Returns:
         The findings, at most one of each rule. Those that no other explains are sorted by severity, and by
         what could be gained; each is followed by the findings that it explains.
     """
-    return _findings(Context(trace, provenance, unprofiled))
+    return _findings(Context(trace, provenance, unprofiled, mapped))
 
 
 def diagnosis(
-    trace: Trace, *, provenance: Provenance | None = None, unprofiled: UnprofiledStep | None = None
+    trace: Trace,
+    *,
+    provenance: Provenance | None = None,
+    unprofiled: UnprofiledStep | None = None,
+    mapped: Addresses | None = None,
 ) -> Diagnosis:
     """What a step of a trace costs, what its time is made of, and what could be better.
 
     Args:
-        trace, provenance, unprofiled: as for ``diagnose``.
+        trace, provenance, unprofiled, mapped: as for ``diagnose``.
     """
-    context = Context(trace, provenance, unprofiled)
+    context = Context(trace, provenance, unprofiled, mapped)
     return Diagnosis(
         cost=context.cost,
         parts=tuple(step_parts(context)),
@@ -88,6 +101,7 @@ def diagnosis(
         gpus=tuple(dict.fromkeys(one.name for one in context.devices)),
         window=window_phase(trace),
         use=step_use(context),
+        lines=place_table(context.frame, mapped, "line") if mapped is not None else None,
     )
 
 
@@ -114,6 +128,8 @@ def _marks(rule: Rule, quality: Sequence[QualityFinding]) -> tuple[str, ...]:
 
 def _finding(context: Context, rule: Rule, hit: Hit, explained: Explained | None) -> RuleFinding:
     evidence = {**to_json(hit.numbers), "names": list(hit.names), "slices": [int(one) for one in hit.slices]}
+    if context.mapped is not None and (told := mapped_lines(context.frame, context.mapped, hit.slices)):
+        evidence["lines"] = told
     lines = python_lines(context.frame, evidence["slices"])
     if lines:
         evidence.setdefault("python_lines", lines)

@@ -1,4 +1,4 @@
-"""Which lines of the user's program a slice comes from, where Python stacks are recorded."""
+"""Which lines of the user's program a slice comes from, where Python stacks or a mapping tell it."""
 
 from __future__ import annotations
 
@@ -6,7 +6,11 @@ import re
 from collections import Counter
 from collections.abc import Iterable
 
+import numpy as np
+
+from profrun.analysis.trace.addresses import Addresses
 from profrun.analysis.trace.frame import Frame
+from profrun.contract.line_names import Line
 
 PYTHON_LINE = re.compile(r"\(\d+\): ")
 """torch writes frames as 'path/file.py(12): function'; built-ins have no line."""
@@ -37,3 +41,18 @@ def python_lines(source: Frame, ids: Iterable[int], most: int = 3) -> list[str]:
     calls = (int(source.launch[one]) if source.launch[one] >= 0 else int(one) for one in ids)
     found = (python_line(source, one) for one in calls)
     return [line for line, _ in Counter(line for line in found if line).most_common(most)]
+
+
+def mapped_lines(source: Frame, mapped: Addresses, ids: Iterable[int], most: int = 3) -> list[str]:
+    """The lines of these GPU slices as a mapping tells them, ``file.py:12 function``, most time first.
+
+    Slices that are no GPU work, or have no address, tell no line.
+    """
+    found: Counter[Line] = Counter()
+    for one in ids:
+        at = int(np.searchsorted(mapped.gpu, one))
+        if at < len(mapped.gpu) and mapped.gpu[at] == one and mapped.of[at] >= 0:
+            lines = mapped.table[mapped.of[at]].lines
+            for line in lines:
+                found[line] += int(source.end[one] - source.ts[one]) // len(lines)
+    return [f"{line.file}:{line.line} {line.function}" for line, _ in found.most_common(most)]

@@ -21,13 +21,13 @@ if TYPE_CHECKING:
 NAME = re.compile(r"\bkernel_address\b", re.IGNORECASE)
 """Finds the name of the table in a query."""
 _ADDRESS = """
-CREATE TEMP TABLE profrun_address (
+CREATE TABLE profrun_address (
     address BIGINT, part DOUBLE, file VARCHAR, line INTEGER, function VARCHAR, module VARCHAR,
     backward BOOLEAN, via VARCHAR, generated VARCHAR, replayed BOOLEAN, unresolved VARCHAR
 )
 """
 _KERNEL_ADDRESS = """
-CREATE TEMP TABLE kernel_address AS
+CREATE TABLE kernel_address AS
 SELECT s.slice, s.kind, s.name, s.ts_ns, s.dur_ns, a.* EXCLUDE (address)
 FROM profrun_mapped m JOIN slices s USING (slice) JOIN profrun_address a USING (address)
 ORDER BY s.ts_ns, s.slice, a.file, a.line
@@ -35,12 +35,14 @@ ORDER BY s.ts_ns, s.slice, a.file, a.line
 
 
 def offer(trace: Trace, found: Addresses) -> None:
-    """Make the table in the database of a trace.
+    """Make the table in the database of a trace, where it is not there yet.
 
     Args:
         found: the addresses of its GPU slices.
     """
     connection = trace.tables
+    if connection.execute("FROM duckdb_tables() WHERE table_name = 'kernel_address'").fetchone():
+        return
     connection.execute(_ADDRESS)
     rows = [
         (

@@ -1,8 +1,8 @@
-"""The GPU work of each line, or module, of the program: ``line_rows`` and ``module_rows``.
+"""The GPU work of each line, or module, of the program: ``place_table``.
 
 A kernel that torch.compile made of several lines counts as shared among them: each line has an equal part of
-its time, and the row says how much of its time is shared. So no time counts twice. Work without an address
-is one row for each reason.
+its time, and the row says how much of its time is shared. So no time counts twice. The time of work without
+an address is told by reason.
 """
 
 from __future__ import annotations
@@ -11,11 +11,9 @@ from collections import defaultdict
 from dataclasses import dataclass, field
 from typing import Literal
 
-import numpy as np
-
+from profrun.analysis.trace.addressed_work import addressed_work, equal_parts
 from profrun.analysis.trace.addresses import UNRESOLVED, Addresses, Unresolved
 from profrun.analysis.trace.frame import Frame
-from profrun.analysis.trace.steps import step_index
 from profrun.contract.line_names import Line
 
 OUTSIDE = "(no module)"
@@ -36,9 +34,9 @@ class PlaceRow:
     """
 
     place: Line | str
-    gpu_ns: float
-    backward_ns: float
-    shared_ns: float
+    gpu_ns: int
+    backward_ns: int
+    shared_ns: int
     launches: int
     kernels: tuple[str, ...]
     share: float
@@ -69,11 +67,11 @@ class PlaceTable:
 
 @dataclass
 class _Sum:
-    gpu: float = 0.0
-    backward: float = 0.0
-    shared: float = 0.0
+    gpu: int = 0
+    backward: int = 0
+    shared: int = 0
     launches: int = 0
-    kernels: dict[str, float] = field(default_factory=lambda: defaultdict(float))
+    kernels: dict[str, int] = field(default_factory=lambda: defaultdict(int))
 
 
 def place_table(
@@ -85,34 +83,29 @@ def place_table(
         found: the addresses of its GPU slices.
         kernels: how many names of kernels a row has.
     """
-    index = step_index(source)
-    counted = index.of_gpu[found.gpu] >= 0 if len(index.slices) else np.ones(len(found.gpu), dtype=bool)
-    gpu, of, why = found.gpu[counted], found.of[counted], found.why[counted]
-    durs = source.durs(gpu)
-    whole = int(durs.sum())
+    work = addressed_work(source, found)
     sums: dict[Line | str, _Sum] = defaultdict(_Sum)
-    keys, place = np.unique(np.stack([of, source.name[gpu]]), axis=1, return_inverse=True)
-    place = np.ravel(place)
-    time = np.bincount(place, weights=durs, minlength=keys.shape[1])
-    count = np.bincount(place, minlength=keys.shape[1])
-    for number, (at, name) in enumerate(keys.T.tolist()):
-        if at < 0:
+    missing: dict[Unresolved, int] = dict.fromkeys(UNRESOLVED, 0)
+    for one in work.rows:
+        if one.why is not None:
+            missing[one.why] += one.ns
+        if one.address is None:
             continue
-        address = found.table[at]
-        places: tuple[Line | str, ...] = address.lines if by == "line" else (address.module or OUTSIDE,)
-        for one in places:
-            row, part = sums[one], float(time[number]) / len(places)
+        places: tuple[Line | str, ...] = (
+            one.address.lines if by == "line" else (one.address.module or OUTSIDE,)
+        )
+        for place, part in zip(places, equal_parts(one.ns, len(places)), strict=True):
+            row = sums[place]
             row.gpu += part
-            row.backward += part * address.backward
+            row.backward += part * one.address.backward
             row.shared += part * (len(places) > 1)
-            row.launches += int(count[number])
-            row.kernels[source.names[name]] += part
-    missing = {code: int(durs[why == number].sum()) for number, code in enumerate(UNRESOLVED)}
-    rows = (_row(one, row, whole, kernels) for one, row in sums.items())
+            row.launches += one.launches
+            row.kernels[one.name] += part
+    rows = (_row(place, row, work.gpu_ns, kernels) for place, row in sums.items())
     return PlaceTable(
         by,
-        len(index.slices),
-        whole,
+        work.steps,
+        work.gpu_ns,
         tuple(sorted(rows, key=lambda row: (-row.gpu_ns, str(row.place)))),
         {code: ns for code, ns in missing.items() if ns},
     )

@@ -29,7 +29,7 @@ from profrun.traces.memo import memoised
 if TYPE_CHECKING:
     from profrun.traces.trace import Trace
 
-_NUMBER = re.compile(r"(?<![^.])\d+(?![^.])")
+NUMBER = re.compile(r"(?<![^.])\d+(?![^.])")
 _INSTANCE = re.compile(r"_\d+$")
 
 
@@ -314,7 +314,7 @@ def _pattern(name: str, cls: str) -> str:
     """The name with ``*`` for the number in a list: ``h.0`` is ``h.*``, ``Linear_3`` is ``Linear_*``."""
     if _INSTANCE.sub("", name) == cls:
         return f"{cls}_*"
-    return _NUMBER.sub("*", name)
+    return NUMBER.sub("*", name)
 
 
 def _row(

@@ -126,7 +126,7 @@
   // A cut name shows whole on a click.
   document.addEventListener("click", event => {
     const name = event.target.closest && event.target.closest(".name");
-    if (!name) return;
+    if (!name || event.target.closest("a")) return; // a link leads to the source of a line
     if (name.dataset.short === undefined) name.dataset.short = name.textContent;
     const whole = name.classList.toggle("whole");
     name.textContent = whole ? name.title : name.dataset.short;

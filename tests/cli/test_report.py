@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import json
 import runpy
 import subprocess
@@ -13,6 +14,7 @@ import pytest
 from tests.cli.running import Capture, call
 from tests.conftest import ROOT
 from tests.reports.documents import parse
+from tests.reports.mapped_run import SECRET, mapped_run
 from tests.reports.runs import finished_run
 from tests.runner.test_history import make_run
 from tests.support.memory import PEAK_KIB
@@ -83,6 +85,24 @@ def test_the_index_of_a_folder_of_runs(tmp_path: Path, capsys: Capture) -> None:
     none = call(capsys, "report", "--index", str(tmp_path / "none"))
     assert (both.code, none.code) == (64, 64)
     assert "no runs in" in none.err
+
+
+def test_source_is_in_the_file_only_when_it_is_asked_for(tmp_path: Path, capsys: Capture) -> None:
+    run, folder = mapped_run(tmp_path)
+    runs, out = ("--runs", tmp_path / "runs"), tmp_path / "page.html"
+    sources = [folder / name for name in ("model.py", "train.py")]
+    texts = [line.strip() for file in sources for line in file.read_text().splitlines()]
+    told = [html.escape(text).encode() for text in texts if len(text) > 15 and SECRET not in text]
+    for words in ([run.name], [f"{run.name}/1"]):
+        assert call(capsys, "report", *words, *runs, "--out", out).code == 0
+        assert [text for text in told if text in out.read_bytes()] == []
+        assert call(capsys, "report", *words, *runs, "--out", out, "--source").code == 0
+        assert html.escape("scores = q @ k.transpose(-2, -1) * self.scale").encode() in out.read_bytes()
+        assert SECRET.encode() not in out.read_bytes()
+    (folder / "train.py").unlink()
+    assert call(capsys, "report", run.name, *runs, "--out", out, "--source").code == 0
+    assert f"{folder}/train.py is not shown: it is not on this machine" in out.read_text()
+    assert call(capsys, "report", "--index", tmp_path / "runs", "--source").code == 64
 
 
 @pytest.mark.thorough

@@ -53,3 +53,11 @@ def test_a_mapping_of_yaml_stays_one_and_key_is_a_word_of_manifests() -> None:
     assert shown == "token_1-passphrase_1: {token: <redacted>, passphrase: <redacted>}"
     assert redact.text("key: nvidia.com/gpu") == "key: nvidia.com/gpu"
     assert redact.text("--key abcdEF1234 key=abcdEF1234") == "--key <redacted> key=<redacted>"
+
+
+def test_where_secrets_stand_in_a_text() -> None:
+    """Known values and forms are sure; what a name tells is a place of its own."""
+    text = 'see https://me:pw123@host, a known one, key = "abcdEF1234"'
+    sure = {text[start:end] for start, end in redact.Redactor(("a known one",)).sure_spans(text)}
+    assert sure == {"me:pw123", "a known one"}
+    assert [text[start:end] for start, end in redact.named_spans(text)] == ["abcdEF1234"]

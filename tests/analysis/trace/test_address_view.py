@@ -18,6 +18,7 @@ def test_a_row_for_each_slice_and_line() -> None:
     found = addresses(trace)
     assert found is not None
     offer(trace, found)
+    offer(trace, found)
     query = "SELECT slice, dur_ns, part, line, function, generated, unresolved FROM kernel_address"
     assert trace.sql(query).rows == [
         (4, 50, 0.5, A.line, A.function, "triton_poi_fused_gelu_0:4", None),

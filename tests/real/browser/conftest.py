@@ -16,6 +16,7 @@ from profrun.collectors.normalize import normalize
 from profrun.traces.trace import Trace
 from tests.conftest import ROOT, missing
 from tests.real.browser.kit import FLAGS, H200
+from tests.reports.mapped_run import mapped_run
 
 
 @pytest.fixture(scope="session")
@@ -42,6 +43,16 @@ def h200(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, Any]
     assert profrun(["report", str(folder / "t"), "--out", str(folder / "t.html")]) == 0
     with Trace(folder / "t") as trace:
         return folder / "t.html", summarize(trace).to_json()
+
+
+@pytest.fixture(scope="session")
+def lines(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The report of a trial whose kernels have lines, with their source."""
+    run, _ = mapped_run(tmp_path_factory.mktemp("lines"))
+    out = run.path / "lines.html"
+    words = ["report", str(run.path / "trials/001-default-torch-r1"), "--source", "--out", str(out)]
+    assert profrun(words) == 0
+    return out
 
 
 @pytest.fixture(scope="module")

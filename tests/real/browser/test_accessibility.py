@@ -95,6 +95,24 @@ def test_every_tab_of_a_run_has_none(
     assert seen.quiet(path)
 
 
+@pytest.mark.parametrize(
+    ("scheme", "width"), [("light", 1280), ("dark", 1280), ("light", 400), ("dark", 400)]
+)
+def test_lines_with_their_kernels_and_their_source_have_none(
+    chromium: Any, lines: Path, axe: str, scheme: str, width: int
+) -> None:
+    seen = Watched(chromium, lines, color_scheme=scheme, viewport={"width": width, "height": 900})
+    for closed in seen.page.locator("details").all():
+        closed.evaluate("one => { one.open = true; }")
+    seen.page.locator(".flame .frame.line").first.click()
+    seen.page.locator(".flame input").fill("gemm")
+    seen.page.locator(".flame .panel .src.chosen").wait_for()
+    drawn(seen.page)
+    assert violations(seen, axe) == []
+    assert seen.page.evaluate("document.documentElement.scrollWidth") <= width
+    assert seen.quiet(lines)
+
+
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_the_history_has_none(chromium: Any, axe: str, tmp_path: Path, scheme: str) -> None:
     for number, step in enumerate((1000, 1000, 2000)):
