@@ -65,13 +65,11 @@ def place_rows(sides: Sides, by: Literal["line", "module"], threshold: float) ->
         for place, trial in enumerate(side.trials):
             for work in _works(trial, by):
                 found[_key(work, number, same)].add(number, side, place, work)
-    folder = common_folder(
-        work.file
-        for one in found.values()
-        for work in one.works
-        if work is not None and work.file is not None
+    folders = tuple(
+        common_folder(one.file for row in found.values() if (one := row.works[number]) and one.file)
+        for number in (0, 1)
     )
-    rows = {row.name: (row, one) for one in found.values() for row in (_row(one, sides, folder),)}
+    rows = {row.name: (row, one) for one in found.values() for row in (_row(one, sides, folders),)}
     limits = Limits(threshold, MATTERS * sum(row.a_ns for row, _ in rows.values()))
     table = [row for row, _ in rows.values()]
     return largest_first(judged(table, lambda row: _estimate(rows[row.name][1], sides), limits))
@@ -104,9 +102,9 @@ def _key(work: PlaceWork, side: int, same: dict[Place, Place]) -> _Key:
     return (work.by, *there, 0) if there is not None else (work.by, work.file, work.line, 1)
 
 
-def _row(one: _Row, sides: Sides, folder: str) -> Row:
+def _row(one: _Row, sides: Sides, folders: tuple[str, ...]) -> Row:
     a, b = sides
-    name, label = _names(one.works[0], one.works[1], folder)
+    name, label = _names(one.works[0], one.works[1], folders)
     row = new_row(name, (one.per_step(0, a), one.per_step(1, b)), (one.calls[0], one.calls[1]))
     return replace(
         row,
@@ -117,8 +115,12 @@ def _row(one: _Row, sides: Sides, folder: str) -> Row:
     )
 
 
-def _names(a: PlaceWork | None, b: PlaceWork | None, folder: str) -> tuple[str, str]:
-    """(name, label) of a row with these works; the name has the whole path, and no other row has it."""
+def _names(a: PlaceWork | None, b: PlaceWork | None, folders: tuple[str, ...]) -> tuple[str, str]:
+    """(name, label) of a row with these works; the name has the whole path, and no other row has it.
+
+    Args:
+        folders: the folder of all files of each side, which labels leave out.
+    """
     work = a or b
     assert work is not None
     if work.by == "unresolved":
@@ -128,7 +130,7 @@ def _names(a: PlaceWork | None, b: PlaceWork | None, folder: str) -> tuple[str, 
         return work.name, work.name
     moved = f" -> {b.line}" if a is not None and b is not None and a.line != b.line else ""
     name = f"{work.file}:{work.line} {work.name}{' (only in b)' if a is None else ''}"
-    return name, f"{below(work.file, folder)}:{work.line}{moved} {work.name}"
+    return name, f"{below(work.file, folders[a is None])}:{work.line}{moved} {work.name}"
 
 
 def _estimate(one: _Row, sides: Sides) -> Estimate | None:

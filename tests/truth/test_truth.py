@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from profrun.analysis.compare import compare, read_trial
 from profrun.analysis.compare.address_join import joined
 from profrun.analysis.trace.addresses import addresses
 from profrun.collectors.normalize import normalize
@@ -86,3 +87,26 @@ def test_a_program_can_be_written_with_and_without_a_line(name: str) -> None:
     compile(whole, "program.py", "exec")
     compile(less, "program.py", "exec")
     assert whole.count("# n=") == less.count("# n=") + 1
+
+
+@pytest.mark.thorough
+def test_lines_of_an_eager_and_of_a_compiled_program_are_compared(tmp_path: Path) -> None:
+    """The compiled one has a line more, so all lines below it have moved."""
+    sides = []
+    for name in ("eager", "compiled"):
+        with tarfile.open(RECORDED / f"{name}.tar.xz") as archive:
+            archive.extractall(tmp_path / name, filter="data")
+        folders = [tmp_path / name / one for one in ("mapping", "clean")]
+        for folder in folders:
+            normalize(sorted(folder.glob("*.trace.json")), folder / "trace")
+        with Trace(folders[0] / "trace") as mapping, Trace(folders[1] / "trace") as trace:
+            sides.append(read_trial(trace, mapped=joined(trace, mapping)))
+    result = compare([sides[0]], [sides[1]], by="line", allow=["work"])
+    rows = {row.label: row for row in result.rows}
+    text = (tmp_path / "eager/program.py").read_text().splitlines()
+    forward = [f"program.py:{at} forward" for at, line in enumerate(text, 1) if "# n=" in line]
+    assert [name for name in forward if not (rows[name].a_ns and rows[name].b_ns)] == []
+    (step,) = [at for at, line in enumerate(text, 1) if line == "    opt.step()"]
+    assert f"program.py:{step} -> {step + 1} <module>" in rows
+    whole = result.sides[1].gpu_ns - result.sides[0].gpu_ns
+    assert sum(row.delta_ns for row in result.rows) == pytest.approx(whole)

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
-from profrun.analysis.rules.python_lines import python_line, python_lines
+import numpy as np
+
+from profrun.analysis.rules.python_lines import mapped_lines, python_line, python_lines
+from profrun.analysis.trace.addresses import Address, Addresses
 from profrun.analysis.trace.frame import frame
+from profrun.contract.line_names import Line
 from tests.analysis.kit import memory_trace
 
 ROWS = [
@@ -29,3 +33,25 @@ def test_gpu_work_has_the_line_of_its_launch() -> None:
 
 def test_without_stacks_there_is_no_line() -> None:
     assert python_lines(frame(memory_trace(ROWS[3:4])), [0]) == []
+
+
+def test_the_lines_of_a_mapping_are_those_with_most_time() -> None:
+    """Kernel 2 is made of lines 3 and 9, kernel 3 of line 9; what is no GPU work tells none."""
+    rows = [
+        ("step", "ProfilerStep#0", 0, 1000, "main"),
+        ("api", "cudaLaunchKernel", 10, 5, "main"),
+        ("kernel", "fused", 100, 60, "stream 7", {"launch": 1}),
+        ("kernel", "gemm", 200, 50, "stream 7", {"launch": 1}),
+        ("kernel", "lost", 300, 50, "stream 7"),
+    ]
+    source = frame(memory_trace(rows))
+    three, nine = Line("/me/m.py", 3, "forward"), Line("/me/m.py", 9, "forward")
+    table = (
+        Address((three, nine), None, backward=False, via="compiled"),
+        Address((nine,), None, backward=False, via="line"),
+    )
+    of, why = np.array([0, 1, -1]), np.array([-1, -1, 0], dtype=np.int8)
+    mapped = Addresses(source.gpu, of, table, why)
+    assert mapped_lines(source, mapped, [2, 3, 4, 1]) == ["/me/m.py:9 forward", "/me/m.py:3 forward"]
+    assert mapped_lines(source, mapped, [2, 3], most=1) == ["/me/m.py:9 forward"]
+    assert mapped_lines(source, mapped, [4, 1]) == []
