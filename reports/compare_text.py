@@ -18,6 +18,7 @@ from profrun.contract.units import (
     signed_change_text,
     signed_time_text,
     some_of,
+    time_range_text,
     time_text,
 )
 from profrun.reports.compare_sentence import Called, go_on, refusal, side_legend, verdict_line
@@ -223,6 +224,10 @@ def _view(comparison: Comparison, top: int) -> list[Part]:
         if row.status in ("faster", "slower"):
             sure = f"95 % interval {signed_change_interval_text(row.ci95)}"
             parts.append(f"  {row.status}: {short_name(row)}: {signed_change_text(row.ratio)} ({sure})")
+        if row.only_ci95 is not None:
+            time = time_text(row.a_ns or row.b_ns)
+            sure = f"95 % interval {time_range_text(*row.only_ci95)}"
+            parts.append(f"  {row.status}: {short_name(row)}: {time} {comparison.rate} ({sure})")
         if row.status == "replaced" and " -> " in row.label:  # the table has no room for the replacement
             parts.append(f"  replaced: {_replacement(row.label)}")
         if row.changes:

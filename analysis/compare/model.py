@@ -122,6 +122,8 @@ class Row:
         by: how the two sides were matched: name, op, fusion, variant, place, category; None for one side.
         changes: differences that a name or a launch tells: layout, dtype, tile, arch, epilogue, grid.
         basis: gpu or cpu time, or the time of a whole step.
+        only_ci95: of an added or removed line or module the interval of its time per step on the side that
+            has it, where that side has repeats.
     """
 
     name: str
@@ -141,6 +143,7 @@ class Row:
     replaced_by: str | None = None
     basis: Literal["gpu", "cpu", "step"] = "gpu"
     label: str = ""
+    only_ci95: Interval | None = None
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ from profrun.analysis.compare.line_pairs import Place, line_pairs
 from profrun.analysis.compare.model import Row
 from profrun.analysis.compare.rows import MATTERS, Limits, judged, largest_first, new_row
 from profrun.analysis.compare.sides import Side, Sides
-from profrun.analysis.compare.stats import MIN_TRIALS, Estimate, estimate
+from profrun.analysis.compare.stats import MIN_TRIALS, Estimate, estimate, mean_interval
 from profrun.analysis.trace.addresses import UNRESOLVED, Unresolved
 from profrun.contract.line_names import below, common_folder
 
@@ -109,6 +109,7 @@ def _row(one: _Row, sides: Sides, folders: tuple[str, ...]) -> Row:
     return replace(
         row,
         label=label,
+        only_ci95=_interval(one, sides) if row.ratio is None else None,
         by="place" if row.ratio is not None else None,
         a_names=tuple(one.kernels[0]),
         b_names=tuple(one.kernels[1]),
@@ -131,6 +132,16 @@ def _names(a: PlaceWork | None, b: PlaceWork | None, folders: tuple[str, ...]) -
     moved = f" -> {b.line}" if a is not None and b is not None and a.line != b.line else ""
     name = f"{work.file}:{work.line} {work.name}{' (only in b)' if a is None else ''}"
     return name, f"{below(work.file, folders[a is None])}:{work.line}{moved} {work.name}"
+
+
+def _interval(one: _Row, sides: Sides) -> tuple[float, float] | None:
+    """The interval of the time per step on the only side that has the row."""
+    number = 0 if one.works[0] is not None else 1
+    side = sides[number]
+    trials = [one.series[number].get(place, []) for place in range(len(side.trials))]
+    if any(not steps or min(steps) <= 0 for steps in trials):
+        return None
+    return mean_interval([[value / side.per for value in steps] for steps in trials])
 
 
 def _estimate(one: _Row, sides: Sides) -> Estimate | None:

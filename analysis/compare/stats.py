@@ -112,6 +112,24 @@ def estimate(
     )
 
 
+def mean_interval(trials: Sequence[Sequence[float]]) -> tuple[float, float] | None:
+    """95 % interval of the mean of one side, by the same rules as that of a ratio; None without repeats.
+
+    Args:
+        trials: for each trial the durations of its steps, in one unit, all above 0.
+
+    Raises:
+        ValueError: there is no trial, a trial has no step, or a duration is not above 0.
+    """
+    side = checked(trials)
+    if len(side) < MIN_TRIALS:
+        return None
+    logs = logarithms(side, "mean")
+    variance = max(float(logs.var(ddof=1)), _least(side, "mean"))
+    sure = t_quantile(1 - (1 - CONFIDENCE) / 2, len(side) - 1) * math.sqrt(variance / len(side))
+    return math.exp(float(logs.mean()) - sure), math.exp(float(logs.mean()) + sure)
+
+
 def verdict(result: Estimate, threshold: float = 0.01) -> RatioVerdict:
     """What may be concluded from a ratio.
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -85,6 +86,20 @@ def test_intervals_come_from_the_steps_of_each_trial() -> None:
     assert row.ci95 is not None
     assert row.ci95[0] < 200 / 300 < row.ci95[1]
     assert row.status == "faster"
+
+
+def test_the_time_of_a_deleted_line_has_an_interval() -> None:
+    """Student's t with one degree of freedom for two trials: of the mean of 300 and 303 us, and its log."""
+    a = [side([("a", us), ("b", 100)], text="ab") for us in (300, 303)]
+    b = [side([("b", us)], text="b") for us in (100, 101)]
+    row = compare(a, b, by="line", allow=["work"]).rows[0]
+    assert (row.label, row.status, row.b_ns) == ("model.py:1 forward", "removed", 0)
+    assert row.only_ci95 is not None
+    middle, half = math.sqrt(300 * 303), 12.706 * math.log(303 / 300) / 2
+    expected = [1000 * middle * math.exp(sign * half) for sign in (-1, 1)]
+    assert row.only_ci95 == pytest.approx(expected, rel=1e-4)
+    one = compare(a[:1], b[:1], by="line", allow=["work"]).rows[0]
+    assert one.only_ci95 is None
 
 
 def test_modules_are_those_of_the_addresses() -> None:
