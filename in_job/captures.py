@@ -11,7 +11,7 @@ import functools
 from types import FunctionType
 from typing import TYPE_CHECKING, Any, Callable, Protocol, runtime_checkable
 
-from ..contract.graph_names import CAPTURE, REPLAY
+from ..contract.graph_names import CAPTURE, CAPTURED, REPLAY
 
 if TYPE_CHECKING:
     from .lines import LineRanges
@@ -82,6 +82,10 @@ class Captures:
 
         owner.replay, owner.capture_begin, owner.capture_end = named_replay, recorded_begin, recorded_end
 
+    def _mark(self, name: str) -> None:
+        self._sink.push(name)
+        self._sink.pop(name)
+
     def _begin(self, graph: Any) -> None:
         try:
             number = self._count
@@ -91,7 +95,7 @@ class Captures:
                 self._recording = True
                 self._sink.open()
                 self._lines.open()
-            self._sink.push(f"{CAPTURE}{number}")
+            self._mark(f"{CAPTURE}{number}")
         except Exception as error:
             self._failed(error)
 
@@ -100,7 +104,7 @@ class Captures:
             number = getattr(graph, _NUMBER, None)
             if number is None:
                 return
-            self._sink.pop(f"{CAPTURE}{number}")
+            self._mark(f"{CAPTURED}{number}")
             if self._recording:
                 self._recording = False
                 self._lines.close()

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from profrun.analysis.trace.frame import KIND, Frame, Index
-from profrun.contract.graph_names import CAPTURE_PATTERN, REPLAY_PATTERN
+from profrun.contract.graph_names import CAPTURE_PATTERN, CAPTURED_PATTERN, REPLAY_PATTERN
 from profrun.traces.memo import memoised
 
 GRAPH_LAUNCH = re.compile(r"^(?:cuda|cu|hip)GraphLaunch")
@@ -97,12 +97,24 @@ def _captures(source: Frame) -> dict[tuple[int, int], _Capture]:
     launches = launches[kind[source.name[launches]] != 255]
     launches = launches[np.argsort(source.ts[launches], kind="stable")]
     process = source.process_of(launches)
+    ends = _ends(source, ids)
     found = {}
     for mark in marks[np.argsort(source.ts[marks], kind="stable")].tolist():
         hit = CAPTURE_PATTERN.match(source.text(mark))
         assert hit is not None
         owner = int(source.process_of(np.array([mark]))[0])
+        end = ends.get((owner, int(hit[1])), int(source.end[mark]))
         inside = (process == owner) & (source.ts[launches] >= source.ts[mark])
-        mine = launches[inside & (source.ts[launches] < source.end[mark])]
+        mine = launches[inside & (source.ts[launches] < end)]
         found[(owner, int(hit[1]))] = _Capture(mine, kind[source.name[mine]])
+    return found
+
+
+def _ends(source: Frame, ids: Index) -> dict[tuple[int, int], int]:
+    """(process, number of a graph) -> when its capture ended, ns."""
+    found = {}
+    for mark in ids[source.named(ids, lambda text: CAPTURED_PATTERN.match(text) is not None)].tolist():
+        hit = CAPTURED_PATTERN.match(source.text(mark))
+        assert hit is not None
+        found[(int(source.process_of(np.array([mark]))[0]), int(hit[1]))] = int(source.ts[mark])
     return found

@@ -339,3 +339,15 @@ def test_a_window_outside_of_the_steady_phase_is_said() -> None:
 )
 def test_a_window_whose_steps_take_as_long_is_not_said(window: WindowPhase) -> None:
     assert shown(dataclasses.replace(EAGER, window=window)) == shown(EAGER)
+
+
+LINES = (PartAnswer("model.py:212 forward", 0.38), PartAnswer("train.py:9 <module>", 0.021))
+
+
+def test_the_lines_with_most_gpu_time_are_named() -> None:
+    one = dataclasses.replace(EAGER, lines=LINES)
+    text = lay_out(answer_parts([one], []), Style(width=80))
+    assert "  most GPU time: model.py:212 forward 38 %, train.py:9 <module> 2.1 %\n" in text
+    both = lay_out(answer_parts([one, dataclasses.replace(EAGER, variant="fast")], []), Style(width=80))
+    assert "  eager: most GPU time: model.py:212 forward 38 %, train.py:9 <module> 2.1 %\n" in both
+    assert "fast: most" not in both

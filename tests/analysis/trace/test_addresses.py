@@ -186,16 +186,17 @@ def test_a_trace_without_lines_is_no_mapping() -> None:
 def graph_rows(*replay: tuple[str, str, int, int]) -> list[tuple[Any, ...]]:
     """A capture of a kernel from line A, a memset and a kernel from line B; a step with one replay of it."""
     return [
-        ("range", "profrun.capture 0", 0, 200, "main"),
+        ("range", "profrun.capture 0", 0, 1, "main"),
         ("range", line_name(A), 10, 30, "main"),
         ("api", "cudaLaunchKernel", 20, 5, "main"),
         ("range", line_name(B), 50, 60, "main"),
         ("api", "cudaMemsetAsync", 60, 5, "main"),
         ("api", "cuLaunchKernelEx", 80, 5, "main"),
+        ("range", "profrun.captured 0", 120, 1, "main"),
         ("step", "ProfilerStep#0", 1000, 1000, "main"),
         ("range", "profrun.graph 0", 1100, 100, "main"),
         ("api", "cudaGraphLaunch", 1110, 5, "main"),
-        *((kind, name, ts, dur, "stream 7", {"launch": 8}) for kind, name, ts, dur in replay),
+        *((kind, name, ts, dur, "stream 7", {"launch": 9}) for kind, name, ts, dur in replay),
     ]
 
 
