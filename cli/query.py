@@ -31,10 +31,7 @@ SHOWN_CHARACTERS = 2_000
 EXAMPLES = (
     ("profrun query last/1 'SHOW TABLES'", "the tables and views"),
     ("profrun query last/1 'SELECT * FROM kernels LIMIT 5'", "rows, cut to the terminal"),
-    (
-        "profrun query last/1 'SELECT line, sum(dur_ns * part) FROM kernel_address GROUP BY 1'",
-        "GPU time by line, of a run with a mapping",
-    ),
+    ("profrun query last/1 'FROM kernel_address'", "GPU work with its lines, of a run with a mapping"),
     ("profrun query last/1 - < question.sql | cut -f 1", "a query from a file, answer into a pipe"),
     ("profrun query last/1 'FROM slices' --parquet slices.parquet", "a table for pandas or polars"),
 )

@@ -224,7 +224,7 @@ def behind(folder: Path) -> list[dict[str, Any]]:
     return [
         {
             "file": GENERATED.file, "line": GENERATED.line, "kernel": f"{FUSED}:4",
-            "stack": stack, "frame": 0,
+            "operation": stack, "frame": 0, "is_view": False,
             "source_file": str(folder / "model.py"), "source_line": line, "source_function": "forward",
         }
         for stack, line in enumerate((21, 22))
