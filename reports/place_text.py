@@ -30,7 +30,7 @@ def place_text(table: PlaceTable, of: Denominator, style: Style = PLAIN, *, top:
     if not table.gpu_ns:
         return lay_out([Prose("the trace has no GPU work")], style)
     shown = table.rows if top is None else table.rows[:top]
-    folder = _folder([row.place for row in table.rows if isinstance(row.place, Line)])
+    folder = common_folder([row.place for row in table.rows if isinstance(row.place, Line)])
     rows = [_cells(row, table, folder) for row in shown]
     left = len(table.rows) - len(shown)
     header = (table.by, "launches", "GPU time", "share", "backward", "kernels")
@@ -77,7 +77,7 @@ def place_name(place: Line | str, folder: str = "") -> str:
     return f"{file}:{place.line} {place.function}"
 
 
-def _folder(lines: Sequence[Line]) -> str:
+def common_folder(lines: Sequence[Line]) -> str:
     """The folder that all files have in common; empty for none."""
     folders = {os.path.dirname(line.file) for line in lines}  # noqa: PTH120 - paths of another machine
     if not folders:

@@ -7,9 +7,8 @@ from collections import Counter
 from collections.abc import Iterable
 
 from profrun.analysis.trace.frame import Frame
+from profrun.analysis.trace.python_frames import PYTHON_LINE
 
-PYTHON_LINE = re.compile(r"\(\d+\): ")
-"""torch writes frames as 'path/file.py(12): function'; built-ins have no line."""
 TORCH_LINE = re.compile(r"^<|(?:^|/)torch/|(?:^|/)threading\.py")
 """Frames that tell nothing about the user's program."""
 

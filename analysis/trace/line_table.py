@@ -15,7 +15,7 @@ import numpy as np
 
 from profrun.analysis.trace.addresses import UNRESOLVED, Addresses, Unresolved
 from profrun.analysis.trace.frame import Frame
-from profrun.analysis.trace.steps import step_index
+from profrun.analysis.trace.steps import in_steps, step_index
 from profrun.contract.line_names import Line
 
 OUTSIDE = "(no module)"
@@ -86,7 +86,7 @@ def place_table(
         kernels: how many names of kernels a row has.
     """
     index = step_index(source)
-    counted = index.of_gpu[found.gpu] >= 0 if len(index.slices) else np.ones(len(found.gpu), dtype=bool)
+    counted = in_steps(source, found.gpu)
     gpu, of, why = found.gpu[counted], found.of[counted], found.why[counted]
     durs = source.durs(gpu)
     whole = int(durs.sum())

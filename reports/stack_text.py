@@ -1,0 +1,29 @@
+"""Words for stacks of GPU work, which all files of stacks share: ``frame_names`` and ``subject``."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from profrun.reports.place_text import common_folder, place_name
+
+if TYPE_CHECKING:
+    from profrun.analysis.trace.gpu_stacks import GpuStacks
+    from profrun.contract.denominator import Denominator
+
+
+def frame_names(stacks: GpuStacks) -> list[str]:
+    """What each frame is called: a line is ``model.py:212 forward``, as in the table of lines.
+
+    So two lines of one function are two frames in every viewer, also in those that compare names only.
+    """
+    lines = [one.line for one in stacks.frames if one.kind == "line" and one.line is not None]
+    folder = common_folder(lines)
+    return [
+        place_name(one.line, folder) if one.kind == "line" and one.line is not None else one.name
+        for one in stacks.frames
+    ]
+
+
+def subject(of: Denominator, steps: int) -> str:
+    """What the times are: 'GPU time of 10 steps', 'GPU time of the recording'."""
+    return f"GPU time of {of.counted(steps) if of.several else of.the}"
