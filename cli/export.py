@@ -61,7 +61,7 @@ def command(
     runs: RunsOption = None,
     json_: JsonOption = False,
 ) -> None:
-    """Write a trace for Perfetto, chrome://tracing, speedscope or pprof."""
+    """Write a trace for Perfetto, Chrome, speedscope or pprof."""
     from profrun.runner.stack_export import export_stacks
     from profrun.traces.export import export
 

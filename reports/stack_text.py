@@ -16,11 +16,13 @@ def frame_names(stacks: GpuStacks) -> list[str]:
 
     So two lines of one function are two frames in every viewer, also in those that compare names only.
     """
-    lines = [one.line for one in stacks.frames if one.kind == "line" and one.line is not None]
-    folder = common_folder(lines)
+    lines = {at: one.line for at, one in enumerate(stacks.frames) if one.kind == "line" and one.line}
+    # Below a reason there may be generated code, which lies in a folder of its own.
+    mine = (one.frames for one in stacks.stacks if stacks.frames[one.frames[0]].kind != "reason")
+    known = {at for frames in mine for at in frames}
+    folder = common_folder([line for at, line in lines.items() if at in known])
     return [
-        place_name(one.line, folder) if one.kind == "line" and one.line is not None else one.name
-        for one in stacks.frames
+        place_name(lines[at], folder) if at in lines else one.name for at, one in enumerate(stacks.frames)
     ]
 
 
