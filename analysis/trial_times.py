@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from profrun.analysis.counted_steps import Phase, chosen, counted
+from profrun.contract.profilers import MAPPING
 from profrun.store.documents import median_ns
 
 if TYPE_CHECKING:
@@ -28,7 +29,9 @@ def trial_times(record: TrialRecord, phase: Phase = "steady") -> tuple[int, ...]
 
 
 def times_of(steps: Steps, collector: str, phase: Phase = "steady") -> tuple[int, ...]:
-    """The same from the steps of a trial and the name of its collector."""
+    """The same from the steps of a trial and the name of its collector; none of a mapping, which is slow."""
+    if collector == MAPPING:
+        return ()
     if collector != "none" or not steps.denominator.several or phase == "window":
         return steps.measured
     if not steps.in_window or len(steps.in_window) != len(steps.all_ns):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, overload
 
 import duckdb
 
@@ -15,6 +15,7 @@ from profrun.traces.trace import query_error
 if TYPE_CHECKING:
     from profrun.analysis.trace.variation import Variation
     from profrun.api.results import CriticalPath, Diagnosis, Summary
+    from profrun.runner.stack_export import StackExport, StackFormat
     from profrun.traces.export import ExportResult
 
 
@@ -110,13 +111,29 @@ class Trace(TraceFiles):
 
         return step_variation(self, which) if kernel is None else kernel_variation(self, kernel)
 
-    def export(self, out: str | Path, to: Literal["perfetto", "chrome"] = "perfetto") -> ExportResult:
+    @overload
+    def export(self, out: str | Path, to: Literal["perfetto", "chrome"] = "perfetto") -> ExportResult: ...
+    @overload
+    def export(self, out: str | Path, to: StackFormat) -> StackExport: ...
+    def export(
+        self, out: str | Path, to: Literal["perfetto", "chrome"] | StackFormat = "perfetto"
+    ) -> ExportResult | StackExport:
         """Write the trace for a viewer; gzip when the name ends in ``.gz``.
+
+        Args:
+            to: ``perfetto`` and ``chrome`` show every slice over time; ``speedscope`` and ``pprof`` show the
+                time of GPU work by call stack.
 
         Raises:
             UsageError: the file exists.
+            InconclusiveError: stacks are wanted, and the trace has no GPU work.
             UnavailableError: the file cannot be written.
         """
+        if to == "speedscope" or to == "pprof":
+            from profrun.runner.references import trace_name
+            from profrun.runner.stack_export import export_stacks
+
+            return export_stacks(self, Path(out), to, name=trace_name(self.path))
         from profrun.traces.export import export
 
         return export(self, Path(out), to)

@@ -45,11 +45,10 @@ print(json.dumps([time.perf_counter() - wall, time.process_time() - cpu]))
 """
 EXPORT = """
 import json, pathlib, sys, time
-from profrun.traces.export import export
-from profrun.traces.trace import Trace
+from profrun.api.trace import Trace
 trace = Trace(sys.argv[1])
 cpu, wall = time.process_time(), time.perf_counter()
-export(trace, pathlib.Path(sys.argv[2]), sys.argv[3])
+trace.export(pathlib.Path(sys.argv[2]), sys.argv[3])
 print(json.dumps([time.perf_counter() - wall, time.process_time() - cpu]))
 """
 
@@ -97,7 +96,7 @@ def functions(runs: int) -> None:
     print(f"| interval, 10 x 100 steps a side | {wall:.4f} | {cpu:.4f} | {load:.1f} |")
     with tempfile.TemporaryDirectory() as folder:
         trace = make(Path(folder) / "trace", 100_000)
-        for to in ("perfetto", "chrome"):
+        for to in ("perfetto", "chrome", "speedscope", "pprof"):
             number = iter(range(runs))
 
             def once(to: str = to, number: object = number) -> tuple[float, ...]:

@@ -34,7 +34,7 @@ COMMANDS: dict[str, dict[str, str]] = {
         "summary": "Show GPU utilization, steps, kernels, operators and modules of a trace.",
         "diagnose": "Say what slows the recorded program down, and what could be gained.",
         "query": "Answer an SQL query over a trace.",
-        "export": "Write a trace for Perfetto or chrome://tracing.",
+        "export": "Write a trace for Perfetto, Chrome, speedscope or pprof.",
         "open": "Show a run's report in the browser, or a trace in Perfetto.",
         "report": "Write one self-contained HTML file about a run, traces, or all runs.",
     },

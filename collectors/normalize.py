@@ -14,7 +14,7 @@ from profrun.collectors import step_times
 from profrun.collectors.reading import Progress, Reader, Source
 from profrun.collectors.sniff import make_source
 from profrun.collectors.unpacked import Unpacked
-from profrun.contract.profilers import BUILT_IN, UnknownProfilerError, names, profiler
+from profrun.contract.profilers import BUILT_IN, UnknownProfilerError, names, profiler, tools
 from profrun.errors import InputError, UnavailableError, UsageError
 from profrun.traces.meta import ClockEntry, ContradictionEntry, SourceFile, TraceMeta, TrialEntry
 from profrun.traces.writer import TraceWriter
@@ -205,7 +205,7 @@ def _choose(sources: Sequence[Source], name: str | None) -> Reader:
             raise InputError(
                 f"{source.path} is no profile that profrun can read",
                 why=describe(source),
-                fix="give files of " + ", ".join(one for one in names() if one != "none"),
+                fix="give files of " + ", ".join(one for one in tools() if one != "none"),
             )
     first = takers[0]
     assert first is not None

@@ -8,18 +8,18 @@ of their own in the file.
 
 from __future__ import annotations
 
-import gzip
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO, Literal, cast
+from typing import Literal
 
 from profrun.contract.sampling import MEANINGS, REASONS, TRACK, Reason, reasons_in
-from profrun.errors import InputError, UnavailableError, UsageError
+from profrun.errors import InputError, UsageError
 from profrun.traces.export_chrome import ChromeSink
 from profrun.traces.export_perfetto import PerfettoSink
 from profrun.traces.export_sink import Process, Sink, Slice
 from profrun.traces.labels import labels
+from profrun.traces.new_file import new_file, refuse_existing
 from profrun.traces.trace import Trace
 
 _BATCH = 20_000
@@ -98,35 +98,17 @@ def export(trace: Trace, out: Path, to: Literal["perfetto", "chrome"]) -> Export
     out = Path(out)
     if to not in ("perfetto", "chrome"):
         raise UsageError(f"unknown export format {to!r}", fix="use perfetto or chrome")
-    if out.exists():
-        raise UsageError(f"{out} exists already", fix="name another file or remove it")
+    refuse_existing(out)
     first = trace.sql(
         f"SELECT min(t) FROM (SELECT min(ts_ns) AS t FROM slices UNION ALL SELECT min(ts_ns) FROM ({_KEPT}))"
     ).scalar()
     start = int(first) if first is not None else 0
     shift = -start if to == "chrome" or start < 0 else 0
-    partial = out.with_name(out.name + ".partial")
-    try:
-        with _open(partial, compressed=out.suffix == ".gz") as file:
-            sink: Sink = ChromeSink(file, trace.meta, shift) if to == "chrome" else PerfettoSink(file)
-            result = _write(trace, sink, shift, out)
-            sink.close()
-        partial.replace(out)
-    except OSError as error:
-        partial.unlink(missing_ok=True)
-        raise UnavailableError(
-            f"{out} cannot be written", why=error.strerror, fix="free space or name another"
-        ) from error
-    except BaseException:
-        partial.unlink(missing_ok=True)
-        raise
+    with new_file(out) as file:
+        sink: Sink = ChromeSink(file, trace.meta, shift) if to == "chrome" else PerfettoSink(file)
+        result = _write(trace, sink, shift, out)
+        sink.close()
     return result
-
-
-def _open(path: Path, *, compressed: bool) -> IO[bytes]:
-    if compressed:
-        return cast("IO[bytes]", gzip.open(path, "wb", compresslevel=5))
-    return path.open("wb", buffering=1 << 20)
 
 
 def _write(trace: Trace, sink: Sink, shift: int, out: Path) -> ExportResult:

@@ -1,4 +1,4 @@
-"""Perfetto's protobuf, written by hand: a dozen fields need no generated code.
+"""Perfetto's protobuf, written by hand (``protobuf``): a dozen fields need no generated code.
 
 Field numbers are those of protos/perfetto/trace: trace.proto, trace_packet.proto, track_event.proto,
 track_descriptor.proto, process_descriptor.proto, counter_descriptor.proto, debug_annotation.proto and
@@ -7,10 +7,10 @@ interned_data.proto. A test reads what is written with Perfetto's own trace proc
 
 from __future__ import annotations
 
-import struct
 from typing import IO
 
 from profrun.traces.export_sink import Process, Slice
+from profrun.traces.protobuf import block, double, fixed64, number, text
 
 _SEQUENCE = 1
 _CLEARED = 1  # TracePacket.SequenceFlags: SEQ_INCREMENTAL_STATE_CLEARED
@@ -18,46 +18,6 @@ _NEEDS = 2  # SEQ_NEEDS_INCREMENTAL_STATE
 _BEGIN, _END, _COUNTER = 1, 2, 4  # TrackEvent.Type
 _EXPLICIT = 3  # TrackDescriptor.ChildTracksOrdering
 _PROCESS = 1 << 40  # uuids of processes lie above those of tracks
-
-
-def varint(value: int) -> bytes:
-    """Base-128 varint of a number from 0 to 2^64 - 1."""
-    if value < 0x80:
-        return _SMALL[value]
-    out = bytearray()
-    while value >= 0x80:
-        out.append(value & 0x7F | 0x80)
-        value >>= 7
-    out.append(value)
-    return bytes(out)
-
-
-_SMALL = [bytes((value,)) for value in range(0x80)]
-
-
-def number(field: int, value: int) -> bytes:
-    """A varint field; negative values as two's complement of 64 bits, as int32 and int64 have them."""
-    return varint(field << 3) + varint(value & 0xFFFFFFFFFFFFFFFF)
-
-
-def block(field: int, data: bytes) -> bytes:
-    """A length-delimited field: bytes, text or a message."""
-    return varint(field << 3 | 2) + varint(len(data)) + data
-
-
-def text(field: int, value: str) -> bytes:
-    """A string field."""
-    return block(field, value.encode("utf-8", "replace"))
-
-
-def double(field: int, value: float) -> bytes:
-    """A double field."""
-    return varint(field << 3 | 1) + struct.pack("<d", value)
-
-
-def fixed64(field: int, value: int) -> bytes:
-    """A fixed64 field."""
-    return varint(field << 3 | 1) + struct.pack("<Q", value & 0xFFFFFFFFFFFFFFFF)
 
 
 class PerfettoSink:

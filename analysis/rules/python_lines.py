@@ -10,10 +10,9 @@ import numpy as np
 
 from profrun.analysis.trace.addresses import Addresses
 from profrun.analysis.trace.frame import Frame
+from profrun.analysis.trace.python_frames import PYTHON_LINE
 from profrun.contract.line_names import Line
 
-PYTHON_LINE = re.compile(r"\(\d+\): ")
-"""torch writes frames as 'path/file.py(12): function'; built-ins have no line."""
 TORCH_LINE = re.compile(r"^<|(?:^|/)torch/|(?:^|/)threading\.py")
 """Frames that tell nothing about the user's program."""
 

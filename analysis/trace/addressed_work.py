@@ -13,7 +13,7 @@ import numpy as np
 from profrun.analysis.trace.addresses import UNRESOLVED, Address, Addresses, Unresolved
 from profrun.analysis.trace.columns import groups
 from profrun.analysis.trace.frame import KIND, Frame
-from profrun.analysis.trace.steps import step_index
+from profrun.analysis.trace.steps import in_steps, step_index
 
 
 @dataclass(frozen=True)
@@ -59,8 +59,7 @@ def addressed_work(source: Frame, found: Addresses) -> AddressedWork:
         source: the frame of a trace.
         found: the addresses of its GPU slices.
     """
-    index = step_index(source)
-    counted = index.of_gpu[found.gpu] >= 0 if len(index.slices) else np.ones(len(found.gpu), dtype=bool)
+    counted = in_steps(source, found.gpu)
     gpu, of, why = found.gpu[counted], found.of[counted], found.why[counted]
     durs = source.durs(gpu)
     first, place = groups(of, why, source.name[gpu], source.kind[gpu])
@@ -78,10 +77,10 @@ def addressed_work(source: Frame, found: Addresses) -> AddressedWork:
         )
         for number, at in sorted(enumerate(first.tolist()), key=lambda pair: pair[1])
     ]
-    return AddressedWork(len(index.slices), int(durs.sum()), tuple(rows))
+    return AddressedWork(len(step_index(source).slices), int(durs.sum()), tuple(rows))
 
 
-def equal_parts(ns: int, count: int) -> tuple[int, ...]:
-    """A time in so many parts that differ by 1 ns at most and add up to it, the larger ones first."""
-    part, left = divmod(ns, count)
+def equal_parts(whole: int, count: int) -> tuple[int, ...]:
+    """A time or a number in so many parts that differ by 1 at most and add up to it, larger ones first."""
+    part, left = divmod(whole, count)
     return (part + 1,) * left + (part,) * (count - left)

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from profrun.analysis.trace.columns import Ints, groups
 from profrun.analysis.trace.frame import KIND, UNUSED, Frame, Index, frame
 from profrun.analysis.trace.modules import ModuleNode, ModuleTree, module_tree
-from profrun.analysis.trace.steps import step_index, step_of_host
+from profrun.analysis.trace.steps import in_steps, step_index, step_of_host
 from profrun.traces.nest import depths
 
 if TYPE_CHECKING:
@@ -91,7 +91,7 @@ KINDS: dict[By, tuple[str, ...]] = {"calls": ("range", "op"), "python": ("python
 
 
 @dataclass
-class _Columns:
+class Columns:
     """Nodes as columns, parents before children: int64 arrays of shape (nodes,)."""
 
     parent: Ints
@@ -115,21 +115,26 @@ def _folded(source: Frame, by: By, kinds: tuple[str, ...]) -> CallTree | None:
     index = step_index(source)
     ids = source.of(*kinds)
     ids = ids[~source.on_gpu[source.track[ids]]]
-    gpu = source.gpu
+    gpu = source.gpu[in_steps(source, source.gpu)]
     if len(index.slices):
         ids = ids[step_of_host(source, index, ids) >= 0]
-        gpu = gpu[index.of_gpu[gpu] >= 0]
     if not len(ids):
         return None
     wanted = np.zeros(len(source), dtype=bool)
     wanted[ids] = True
     names, label = _labels(source)
     above = source.chase(wanted)
-    node_of, columns = _levels(source, ids, above, label)
+    node_of, columns = levels(source, ids, above, label)
     calls = source.launch[gpu]
     owner = np.where(calls < 0, -1, np.where(wanted[calls], calls, above[calls]))
     columns = _leaves(source, gpu, np.where(owner >= 0, node_of[owner], -1), columns, label)
     return _cut(by, len(index.slices), columns, names)
+
+
+def plain_name(text: str) -> str:
+    """The name of a call without addresses of objects; where it has a ``#``, its numbers are ``*``."""
+    short = _ADDRESS.sub("", text)
+    return _NUMBER.sub("*", short) if "#" in text else short
 
 
 def _labels(source: Frame) -> tuple[list[str], Ints]:
@@ -137,14 +142,14 @@ def _labels(source: Frame) -> tuple[list[str], Ints]:
     found: dict[str, int] = {ALONE: 0}
     label = np.zeros(len(source.names) + 1, dtype=np.int64)
     for number, text in enumerate(source.names):
-        short = _ADDRESS.sub("", text)
-        if text.startswith("nn.Module: ") or "#" in text:
+        short = plain_name(text)
+        if text.startswith("nn.Module: "):
             short = _NUMBER.sub("*", short)
         label[number] = found.setdefault(short, len(found))
     return list(found), label
 
 
-def _levels(source: Frame, ids: Index, above: NDArray[np.int32], label: Ints) -> tuple[Ints, _Columns]:
+def levels(source: Frame, ids: Index, above: NDArray[np.int32], label: Ints) -> tuple[Ints, Columns]:
     """Fold calls level by level: one node for each label and kind below a node.
 
     Returns:
@@ -161,7 +166,7 @@ def _levels(source: Frame, ids: Index, above: NDArray[np.int32], label: Ints) ->
         node_of[level] = place + count
         count += len(calls)
     parent, name, kind, calls, host = (np.concatenate(column) for column in zip(*parts, strict=True))
-    return node_of, _Columns(parent, name, kind, calls, host, np.zeros(count, dtype=np.int64))
+    return node_of, Columns(parent, name, kind, calls, host, np.zeros(count, dtype=np.int64))
 
 
 def _distinct(
@@ -181,7 +186,7 @@ def _by_depth(ids: Index, above: NDArray[np.int32]) -> Iterator[Index]:
     yield from np.split(ids[order], cuts)
 
 
-def _leaves(source: Frame, gpu: Index, node: Ints, columns: _Columns, label: Ints) -> _Columns:
+def _leaves(source: Frame, gpu: Index, node: Ints, columns: Columns, label: Ints) -> Columns:
     """The nodes with GPU work as leaves below what launched it; what no node launched is below one more node.
 
     Args:
@@ -193,20 +198,20 @@ def _leaves(source: Frame, gpu: Index, node: Ints, columns: _Columns, label: Int
     """
     size = len(columns.parent)
     if (node < 0).any():
-        columns = _joined(columns, _Columns(*(np.array([one]) for one in (-1, 0, UNUSED, 0, 0, 0))))
+        columns = _joined(columns, Columns(*(np.array([one]) for one in (-1, 0, UNUSED, 0, 0, 0))))
         node = np.where(node < 0, size, node)
     leaves, place, count = _distinct(node, label[source.name[gpu]], source.kind[gpu])
     time = np.bincount(place, weights=source.durs(gpu), minlength=len(count)).astype(np.int64)
     zero = np.zeros(len(count), dtype=np.int64)
-    return _joined(columns, _Columns(*leaves, count, zero, time))
+    return _joined(columns, Columns(*leaves, count, zero, time))
 
 
-def _joined(first: _Columns, second: _Columns) -> _Columns:
+def _joined(first: Columns, second: Columns) -> Columns:
     both = (np.concatenate([one, vars(second)[name]]) for name, one in vars(first).items())
-    return _Columns(*both)
+    return Columns(*both)
 
 
-def _cut(by: By, steps: int, columns: _Columns, names: list[str]) -> CallTree:
+def _cut(by: By, steps: int, columns: Columns, names: list[str]) -> CallTree:
     """The tree of the largest nodes; what is smaller becomes one node below its parent."""
     gpu = columns.within(columns.own_gpu)
     below = columns.parent >= 0

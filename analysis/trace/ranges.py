@@ -101,7 +101,7 @@ def adopting_range(source: Frame, calls: Index) -> Index:
     Returns:
         Slice ids of ranges, shape (n,); -1 for launches of a thread with ranges, and where none is open.
     """
-    names = [not (LIBRARY.match(text) or _is_backward(text)) for text in source.names]
+    names = [not (LIBRARY.match(text) or is_backward(text)) for text in source.names]
     own = np.array(names or [True], dtype=bool)
     marked = source.of("range", "step")
     with_ranges = np.zeros(len(source.track_kind) + 1, dtype=bool)
@@ -116,7 +116,7 @@ def adopting_range(source: Frame, calls: Index) -> Index:
     return found
 
 
-def _is_backward(text: str) -> bool:
+def is_backward(text: str) -> bool:
     """Is this the name of a range round the backward of a module?"""
     return text.endswith(BACKWARD) and MODULE.match(text.removesuffix(BACKWARD)) is not None
 

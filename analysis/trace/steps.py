@@ -140,6 +140,12 @@ def step_index(source: Frame) -> StepIndex:
     return StepIndex(slices, np.array(numbers, dtype=np.int64), process_of, of_gpu)
 
 
+def in_steps(source: Frame, gpu: Index) -> Mask:
+    """Which GPU slices a step launched; all of them where there are no steps."""
+    index = step_index(source)
+    return np.asarray(index.of_gpu[gpu] >= 0) if len(index.slices) else np.ones(len(gpu), dtype=bool)
+
+
 @memoised
 def denominator(trace: Trace) -> Denominator:
     """What the numbers of a trace are of: its steps, the run that counts as one, or the whole recording."""

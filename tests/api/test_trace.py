@@ -114,6 +114,11 @@ def test_export_and_report_write_what_the_commands_write(
     assert trace.export(tmp_path / "a.json.gz", "chrome").slices == result.slices
     with pytest.raises(UsageError, match="exists already"):
         trace.export(tmp_path / "a.pftrace")
+    for to in ("speedscope", "pprof"):
+        stacks = trace.export(tmp_path / f"a.{to}", to)
+        call(capsys, "export", trace.path, "--to", to, "-o", tmp_path / f"b.{to}")
+        assert stacks.path.read_bytes() == (tmp_path / f"b.{to}").read_bytes()
+        assert stacks.gpu_ns > 0
     call(capsys, "report", trace.path, "--out", tmp_path / "b.html")
     for _ in range(2):  # a report that is there is replaced
         assert trace.report(str(tmp_path / "a.html")) == tmp_path / "a.html"

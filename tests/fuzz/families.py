@@ -161,6 +161,7 @@ def trace(dice: random.Random, material: Material, folder: Path) -> Lines:
         ("diagnose", "t"),
         ("query", "t", "SELECT * FROM kernels"),
         ("export", "t", "--to", "perfetto", "-o", "e"),
+        ("export", "t", "--to", "pprof", "-o", "e"),
         ("report", "t", "--out", "r.html"),
         ("compare", "t", "vs", "other"),
     )
