@@ -64,6 +64,12 @@ StepsOption = Annotated[
     int | None,
     typer.Option(metavar="N", help="Steps to record [default: 3, after 2 that are not].", show_default=False),
 ]
+LinesOption = Annotated[
+    bool,
+    typer.Option(
+        "--lines", help="One more trial per variant finds the line and module of each kernel (ranges.lines)."
+    ),
+]
 VariantOption = Annotated[
     list[str] | None,
     typer.Option(

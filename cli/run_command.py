@@ -13,6 +13,7 @@ from profrun.cli.options import (
     DetachOption,
     DryRunOption,
     JsonOption,
+    LinesOption,
     NameOption,
     RepeatsOption,
     RunsOption,
@@ -28,6 +29,7 @@ CONTEXT = {"allow_interspersed_args": False}  # the first word that is no option
 EXAMPLES = (
     ("profrun run -- python train.py --epochs 1", "what a step costs, and what would help"),
     ("profrun run -n 3 --variant 'bs=8,16' -- python train.py", "two batch sizes, compared"),
+    ("profrun run --lines -- python train.py", "also in which line the GPU's time goes"),
     ("profrun run -n 3 --variant compile -- python train.py", "without and with --compile"),
 )
 
@@ -37,6 +39,7 @@ def command(
     collectors: CollectorsOption = None,
     repeats: RepeatsOption = None,
     steps: StepsOption = None,
+    lines: LinesOption = False,
     variant: VariantOption = None,
     name: NameOption = None,
     set_: SetOption = None,
@@ -57,5 +60,5 @@ def command(
     text = short_text(draft, "Written by `profrun run`. To run it again: profrun submit THIS_FILE")
     how = HowToStart(backend, set_ or (), dry_run, detach, runs, verbose, json_)
     spec = Spec(text, "profrun run", Path.cwd())
-    overrides = short_overrides(collectors, repeats, steps, name)
+    overrides = short_overrides(collectors, repeats, steps, name, lines=lines)
     raise typer.Exit(start(spec, how, overrides=overrides, again=True))

@@ -50,8 +50,10 @@ def short_overrides(
     repeats: int | None = None,
     steps: int | None = None,
     name: str | None = None,
+    *,
+    lines: bool = False,
 ) -> list[Override]:
-    """The options ``--collectors``, ``--repeats``, ``--steps`` and ``--name`` as overrides of a spec."""
+    """The options ``--collectors``, ``--repeats``, ``--steps``, ``--name`` and ``--lines`` as overrides."""
     from profrun.jobs.overrides import Override
 
     found = []
@@ -64,6 +66,8 @@ def short_overrides(
         found.append(Override(f"repeats={repeats}", f"--repeats {repeats}"))
     if steps is not None:
         found.append(Override(f"schedule.active={steps}", f"--steps {steps}"))
+    if lines:
+        found.append(Override("ranges.lines=true", "--lines"))
     return found
 
 

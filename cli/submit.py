@@ -14,6 +14,7 @@ from profrun.cli.options import (
     DetachOption,
     DryRunOption,
     JsonOption,
+    LinesOption,
     RepeatsOption,
     RunsOption,
     SetOption,
@@ -42,6 +43,7 @@ def command(
             show_default=False,
         ),
     ] = None,
+    lines: LinesOption = False,
     set_: SetOption = None,
     backend: BackendOption = "local",
     cwd: Annotated[
@@ -63,5 +65,7 @@ def command(
 
     how = HowToStart(backend, set_ or (), dry_run, detach, runs, verbose, json_)
     wanted = [word for text in only or () for word in words(text)]
-    code = start(spec_at(job, cwd), how, overrides=short_overrides(collectors, repeats), only=wanted)
+    code = start(
+        spec_at(job, cwd), how, overrides=short_overrides(collectors, repeats, lines=lines), only=wanted
+    )
     raise typer.Exit(code)

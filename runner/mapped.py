@@ -38,7 +38,7 @@ def mapped(trace: Trace) -> Addresses:
         raise InconclusiveError(
             f"nothing tells from which lines the kernels of {trace.path} come",
             why="no mapping of its variant lies beside it",
-            fix="set `ranges: {lines: true}` in the job, which adds one trial per variant, and run it again",
+            fix="run it again with --lines (`ranges: {lines: true}` in the job): one more trial per variant",
         )
     return found.addresses
 
