@@ -7,8 +7,11 @@ the names of matrix kernels tell: ``gemm fp32 tn 256x64x8``.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
+
+from profrun.analysis.kernel_names import read_kernel
 
 if TYPE_CHECKING:
     from profrun.analysis.trace.kernels import KernelRow
@@ -19,10 +22,34 @@ PLAIN = frozenset(
 )
 
 
-def kernel_labels(rows: Sequence[KernelRow]) -> list[str]:
+class Named(Protocol):
+    """A kernel with its whole and its short name."""
+
+    @property
+    def name(self) -> str:
+        """The whole name."""
+
+    @property
+    def short(self) -> str | None:
+        """What a person calls it; None where nothing is shorter."""
+
+
+@dataclass(frozen=True)
+class _Kernel:
+    name: str
+    short: str | None
+
+
+def labels_of(names: Iterable[str]) -> dict[str, str]:
+    """Whole name -> label of each of these kernels, copies and fills."""
+    kernels = [_Kernel(name, read_kernel(name).short) for name in dict.fromkeys(names)]
+    return dict(zip((one.name for one in kernels), kernel_labels(kernels), strict=True))
+
+
+def kernel_labels(rows: Sequence[Named]) -> list[str]:
     """One label per row: the short name; where several share it, with the words of the whole name that tell
     them apart ('elementwise_kernel: CUDAFunctor_add'); the whole name where no word does."""
-    groups: dict[str, list[KernelRow]] = {}
+    groups: dict[str, list[Named]] = {}
     for row in rows:
         groups.setdefault(row.short or row.name, []).append(row)
     found: dict[str, str] = {}

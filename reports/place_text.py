@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from profrun.analysis.trace.addresses import UNRESOLVED
 from profrun.contract.line_names import Line, below, common_folder
 from profrun.contract.units import percent_text, rate_text, time_text
+from profrun.reports.kernel_labels import labels_of
 from profrun.reports.terminal_layout import PLAIN, Part, Prose, Style, Table, lay_out, titled
 
 if TYPE_CHECKING:
@@ -28,7 +29,8 @@ def place_text(table: PlaceTable, of: Denominator, style: Style = PLAIN, *, top:
         return lay_out([Prose("the trace has no GPU work")], style)
     shown = table.rows if top is None else table.rows[:top]
     folder = folder_of(table)
-    rows = [_cells(row, table, folder) for row in shown]
+    labels = labels_of(name for row in shown for name in row.kernels)
+    rows = [_cells(row, table, folder, labels) for row in shown]
     left = len(table.rows) - len(shown)
     header = (table.by, "launches", "GPU time", "share", "backward", "kernels")
     title = f"GPU time by {table.by} {of.per}"
@@ -54,7 +56,7 @@ def resolved_text(table: PlaceTable) -> str:
     return f"{share} of the GPU time has an address. The rest has none: {why}"
 
 
-def _cells(row: PlaceRow, table: PlaceTable, folder: str) -> tuple[str, ...]:
+def _cells(row: PlaceRow, table: PlaceTable, folder: str, labels: dict[str, str]) -> tuple[str, ...]:
     steps = table.steps or 1
     shared = " *" if row.shared_ns > LEAST * table.gpu_ns else ""
     return (
@@ -63,7 +65,7 @@ def _cells(row: PlaceRow, table: PlaceTable, folder: str) -> tuple[str, ...]:
         time_text(row.gpu_ns / steps),
         percent_text(row.share),
         percent_text(row.backward_ns / row.gpu_ns) if row.gpu_ns else "",
-        ", ".join(row.kernels),
+        ", ".join(labels[name] for name in row.kernels),
     )
 
 

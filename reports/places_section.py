@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from profrun.contract.line_names import Line
 from profrun.reports.html import Html, el
 from profrun.reports.html_table import Column, table
+from profrun.reports.kernel_labels import labels_of
 from profrun.reports.place_text import folder_of, place_name, resolved_text
 from profrun.reports.source_listing import SourceIds, source_html
 
@@ -51,6 +52,7 @@ def _told_by(places: Places) -> str:
 def _table(name: str, places: PlaceTable, of: Denominator, ids: SourceIds) -> Html:
     """The GPU time by line, or by module."""
     steps = max(places.steps, 1)
+    labels = labels_of(name for row in places.rows for name in row.kernels)
     folder = folder_of(places)
     per, shared = of.per, any(row.shared_ns for row in places.rows)
 
@@ -65,7 +67,12 @@ def _table(name: str, places: PlaceTable, of: Denominator, ids: SourceIds) -> Ht
         Column("GPU", lambda row: row.gpu_ns / steps, "ns", f"time of the GPU work launched there, {per}"),
         Column("share", lambda row: row.share, "share", f"of the time of all GPU work of {of.every}"),
         Column("backward", _backward, "share", "work of the backward, of the GPU time of the row"),
-        Column("kernels", lambda row: ", ".join(row.kernels), "name", "the largest, most time first"),
+        Column(
+            "kernels",
+            lambda row: ", ".join(labels[name] for name in row.kernels),
+            "name",
+            "the largest, most time first",
+        ),
     ]
     if shared:
         note = "of the GPU time of the row: kernels made of several lines, each with an equal part of them"
