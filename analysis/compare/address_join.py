@@ -14,7 +14,7 @@ equal steps of the mapping come from different lines.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -25,6 +25,8 @@ from profrun.analysis.compare.kernel_identity import kernel_identity
 from profrun.analysis.trace.addresses import UNRESOLVED, Addresses, addresses
 from profrun.analysis.trace.frame import Frame, Index, frame
 from profrun.analysis.trace.steps import step_index
+from profrun.analysis.trace.waiting_calls import waiting_calls
+from profrun.contract.line_names import Line
 
 if TYPE_CHECKING:
     from profrun.traces.trace import Trace
@@ -85,7 +87,27 @@ def joined(trace: Trace, mapping: Trace) -> Addresses | None:
         if key not in found:
             found[key] = _matched(one, sequences)
         of[one.place], why[one.place] = found[key]
-    return Addresses(source.gpu, of, known.table, why, known.digests)
+    return Addresses(
+        source.gpu, of, known.table, why, known.digests, _waits(source, frame(mapping), known.waits)
+    )
+
+
+def _waits(source: Frame, mapping: Frame, known: Mapping[int, Line]) -> dict[int, Line]:
+    """The lines of the calls of a trial that wait for the GPU, from steps of the mapping with the same calls.
+
+    Calls for which such steps tell different lines have none.
+    """
+    told: dict[tuple[int, tuple[str, ...]], list[Line | None]] = {}
+    for one in waiting_calls(mapping):
+        lines = [known.get(int(call)) for call in one.ids]
+        before = told.setdefault((one.rank, one.names), lines)
+        told[one.rank, one.names] = [a if a == b else None for a, b in zip(before, lines, strict=True)]
+    found = {}
+    for one in waiting_calls(source):
+        for call, line in zip(one.ids.tolist(), told.get((one.rank, one.names), ()), strict=False):
+            if line is not None:
+                found[call] = line
+    return found
 
 
 def _sequences(

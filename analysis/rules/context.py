@@ -14,7 +14,6 @@ from profrun.analysis.rules.judged_steps import JudgedSteps, judged_steps
 from profrun.analysis.rules.program import Program, program
 from profrun.analysis.rules.replay import REPLAY_ERROR, Floats, Replay, replay
 from profrun.analysis.rules.step_cost import SLOWDOWN, Gain, StepCost, UnprofiledStep, usable
-from profrun.analysis.trace.critical_path import is_blocking
 from profrun.analysis.trace.data_quality import data_quality
 from profrun.analysis.trace.frame import Frame, Index, frame
 from profrun.analysis.trace.gpu import DeviceMetrics, devices
@@ -24,7 +23,13 @@ from profrun.analysis.trace.quality import QualityFinding
 from profrun.analysis.trace.ranks import RankReport, compare_ranks
 from profrun.analysis.trace.roles import COMM, kernel_names, on_device, roles
 from profrun.analysis.trace.roofline import Roofline, roofline
-from profrun.analysis.trace.runtime_calls import LaunchWaits, is_launch, launch_waits, launches_blocked
+from profrun.analysis.trace.runtime_calls import (
+    LaunchWaits,
+    is_blocking,
+    is_launch,
+    launch_waits,
+    launches_blocked,
+)
 from profrun.analysis.trace.steps import Step, StepIndex, denominator, step_index
 from profrun.contract.denominator import Denominator
 from profrun.traces.labels import Labels, labels

@@ -15,9 +15,9 @@ from profrun.analysis.rules.finding import FindingRow
 from profrun.analysis.rules.rule import Hit, rule
 from profrun.analysis.rules.step_cost import WARNING_SHARE, Gain
 from profrun.analysis.trace.columns import Ints
-from profrun.analysis.trace.critical_path import is_blocking
 from profrun.analysis.trace.frame import Index, Mask
 from profrun.analysis.trace.intervals import subtract, union
+from profrun.analysis.trace.runtime_calls import is_blocking
 from profrun.contract.units import bytes_text, percent_text, rate_text, time_text
 from profrun.traces.memo import memoised
 

@@ -43,12 +43,14 @@ def python_lines(source: Frame, ids: Iterable[int], most: int = 3) -> list[str]:
 
 
 def mapped_lines(source: Frame, mapped: Addresses, ids: Iterable[int], most: int = 3) -> list[str]:
-    """The lines of these GPU slices as a mapping tells them, ``file.py:12 function``, most time first.
+    """The lines of these slices as a mapping tells them, ``file.py:12 function``, most time first.
 
-    Slices that are no GPU work, or have no address, tell no line.
+    Told are lines of GPU work, and of calls that wait for the GPU; other slices tell no line.
     """
     found: Counter[Line] = Counter()
-    for one in ids:
+    for one in map(int, ids):
+        if one in mapped.waits:
+            found[mapped.waits[one]] += int(source.end[one] - source.ts[one])
         at = int(np.searchsorted(mapped.gpu, one))
         if at < len(mapped.gpu) and mapped.gpu[at] == one and mapped.of[at] >= 0:
             lines = mapped.table[mapped.of[at]].lines

@@ -8,7 +8,7 @@ import numpy as np
 
 from profrun.analysis.rules.context import Context
 from profrun.analysis.rules.finding import FindingRow
-from profrun.analysis.rules.python_lines import python_lines
+from profrun.analysis.rules.python_lines import mapped_lines, python_lines
 from profrun.analysis.rules.rule import Hit, rule
 from profrun.analysis.trace.frame import Index
 from profrun.analysis.trace.queue import queues
@@ -73,7 +73,8 @@ def _culprit(ctx: Context, call: int) -> str:
 
 def _row(ctx: Context, name: str, ids: Index) -> FindingRow:
     calls = sorted({ctx.frame.text(int(one)) for one in ids})
-    lines = python_lines(ctx.frame, ids[:200])
+    lines = mapped_lines(ctx.frame, ctx.mapped, ids) if ctx.mapped is not None else []
+    lines = lines or python_lines(ctx.frame, ids[:200])
     where = f", at {lines[0]}" if lines else ""
     return FindingRow(name, len(ids), ctx.host_time(ids), f"in {', '.join(calls)}{where}")
 

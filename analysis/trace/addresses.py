@@ -29,6 +29,7 @@ from profrun.analysis.trace.backward import autograd_nodes, is_engine
 from profrun.analysis.trace.frame import Frame, Index, frame
 from profrun.analysis.trace.graph_replays import GRAPH_LAUNCH, captured_calls
 from profrun.analysis.trace.ranges import MODULE, range_at
+from profrun.analysis.trace.waiting_calls import waiting_lines
 from profrun.contract.line_names import Line, parse_line
 from profrun.contract.module_names import ROOT
 from profrun.traces.memo import memoised
@@ -84,6 +85,7 @@ class Addresses:
         table: the different addresses.
         why: index into ``UNRESOLVED`` by GPU slice, int8, shape (n,); -1 where there is an address.
         digests: file of the program -> digest of each line, from line 1 (``contract.source_digests``).
+        waits: slice id of a call that waits for the GPU -> the line that makes it, where that is known.
     """
 
     gpu: Index
@@ -91,6 +93,7 @@ class Addresses:
     table: tuple[Address, ...]
     why: NDArray[np.int8]
     digests: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    waits: Mapping[int, Line] = field(default_factory=dict)
 
     def unresolved(self, source: Frame) -> dict[Unresolved, int]:
         """ns of GPU work without an address, by reason; those with any."""
@@ -127,7 +130,7 @@ def addresses(trace: Trace) -> Addresses | None:
     of = np.array([number[row] if isinstance(row, Address) else -1 for row in rows], dtype=np.int64)
     why = np.array([-1 if isinstance(row, Address) else codes.index(row) for row in rows], dtype=np.int8)
     place = np.ravel(place)
-    return Addresses(gpu, of[place], table, why[place], _digests(trace))
+    return Addresses(gpu, of[place], table, why[place], _digests(trace), waiting_lines(trace))
 
 
 _NO_LAUNCH, _GRAPH_REPLAY, _AT_LINE, _AT_NODE, _AT_BACKWARD, _NOWHERE = range(6)

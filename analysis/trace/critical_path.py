@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 
 from profrun.analysis.trace.frame import KIND, UNUSED, Frame, Index, frame
 from profrun.analysis.trace.roles import COMM, MEMCPY, MEMSET, roles
+from profrun.analysis.trace.runtime_calls import is_blocking
 from profrun.analysis.trace.steps import step_index
 
 if TYPE_CHECKING:
@@ -31,9 +32,6 @@ if TYPE_CHECKING:
 KINDS = ("host", "launch", "kernel", "memcpy", "memset", "comm", "sync", "gpu_gap", "unexplained")
 """host: ops, ranges and Python; launch: runtime calls, and the way from a call to the start on the GPU; sync:
 returning from a blocking call; gpu_gap: between GPU slices that were both queued."""
-
-SYNC_WORDS = ("Synchronize", "StreamQuery", "EventQuery")
-COPY_WORDS = ("cudaMemcpy", "hipMemcpy", "cuMemcpy", "hipMemcpyWithStream")
 
 
 @dataclass(frozen=True)
@@ -72,13 +70,6 @@ class CriticalPath:
     segments: list[Segment]
     by_kind: dict[str, int]
     by_name: list[tuple[str, str, int]] = field(default_factory=list)
-
-
-def is_blocking(name: str) -> bool:
-    """Does a call of this name wait for the GPU? (Synchronous copies do, ``Async`` ones do not.)"""
-    if any(word in name for word in SYNC_WORDS):
-        return "Query" not in name
-    return name.startswith(COPY_WORDS) and "Async" not in name
 
 
 def critical_path(

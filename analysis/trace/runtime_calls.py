@@ -40,11 +40,20 @@ StreamIsCapturing StreamGetCaptureInfo
 EVENT_CALLS = frozenset(maker + call for maker in ("cuda", "cu", "hip") for call in _EVENT_CALLS.split())
 """Runtime and driver calls that make, record, ask or destroy an event, and those that torch asks of the
 stream before it records one. None of them gives a GPU work, and none waits."""
+_SYNC_WORDS = ("Synchronize", "StreamQuery", "EventQuery")
+_COPY_WORDS = ("cudaMemcpy", "hipMemcpy", "cuMemcpy", "hipMemcpyWithStream")
 
 
 def is_launch(name: str) -> bool:
     """Is this runtime call one that enqueues a kernel or a graph? Version and stream suffixes are ignored."""
     return _without_suffixes(name) in LAUNCH_CALLS
+
+
+def is_blocking(name: str) -> bool:
+    """Does a call of this name wait for the GPU? (Synchronous copies do, ``Async`` ones do not.)"""
+    if any(word in name for word in _SYNC_WORDS):
+        return "Query" not in name
+    return name.startswith(_COPY_WORDS) and "Async" not in name
 
 
 def is_event_call(name: str) -> bool:

@@ -55,3 +55,11 @@ def test_the_lines_of_a_mapping_are_those_with_most_time() -> None:
     assert mapped_lines(source, mapped, [2, 3, 4, 1]) == ["/me/m.py:9 forward", "/me/m.py:3 forward"]
     assert mapped_lines(source, mapped, [2, 3], most=1) == ["/me/m.py:9 forward"]
     assert mapped_lines(source, mapped, [4, 1]) == []
+
+
+def test_a_call_that_waits_has_its_line() -> None:
+    source = frame(memory_trace([("api", "cudaStreamSynchronize", 0, 5, "main")]))
+    nothing = np.zeros(0, dtype=np.int64)
+    item = Line("/me/train.py", 9, "train")
+    mapped = Addresses(source.gpu, nothing, (), nothing.astype(np.int8), waits={0: item})
+    assert mapped_lines(source, mapped, [0]) == ["/me/train.py:9 train"]

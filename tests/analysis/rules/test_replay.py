@@ -13,7 +13,7 @@ from profrun.analysis.rules.context import Context
 from profrun.analysis.rules.idle_time import lies_in
 from profrun.analysis.rules.replay import REPLAY_ERROR, Replay, replay
 from profrun.analysis.rules.step_cost import UnprofiledStep
-from profrun.analysis.trace.critical_path import is_blocking
+from profrun.analysis.trace.runtime_calls import is_blocking
 from profrun.traces.trace import Trace
 from tests.analysis.kit import Row, memory_trace, step
 from tests.analysis.rules.cases import ADD, LAUNCH, US
