@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from profrun.cli import completers
-from profrun.contract.profilers import BUILT_IN, NEUTRAL
+from profrun.contract.profilers import BUILT_IN, MAPPING, NEUTRAL
 
 RunsOption = Annotated[
     Path | None,
@@ -42,13 +42,14 @@ DryRunOption = Annotated[
 DetachOption = Annotated[
     bool, typer.Option("--detach", help="Return at once; the run continues in the background.")
 ]
+_COLLECTORS = (*(name for name in BUILT_IN if name != MAPPING), *NEUTRAL)
 CollectorsOption = Annotated[
     str | None,
     typer.Option(
         "--collectors",
         "-c",
         metavar="NAME,...",
-        help=f"Profilers, with commas between them: {', '.join((*BUILT_IN, *NEUTRAL))} ...; "
+        help=f"Profilers, with commas between them: {', '.join(_COLLECTORS)} ...; "
         f"{BUILT_IN[0]!r} measures without one.",
         autocompletion=completers.collectors,
         show_default=False,
