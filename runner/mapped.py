@@ -1,4 +1,4 @@
-"""The addresses of a trace: its own where it is a mapping, else those that the mapping of its run tells."""
+"""The addresses of a trace: those that it tells itself, and those that the mapping of its run tells."""
 
 from __future__ import annotations
 
@@ -17,22 +17,25 @@ def mapped(trace: Trace) -> Addresses:
     """The addresses of the GPU slices of a trace.
 
     Raises:
-        InconclusiveError: it is no mapping, and no finished mapping of its variant lies beside it.
+        InconclusiveError: it is no mapping and has no Python stacks, and no finished mapping of its variant
+            lies beside it.
     """
-    from profrun.analysis.compare.address_join import joined
+    from profrun.analysis.compare.address_join import completed, joined
     from profrun.analysis.trace.addresses import addresses
+    from profrun.analysis.trace.call_stacks import call_stacks
     from profrun.traces.trace import Trace
 
     found = addresses(trace)
-    if found is None:
-        beside = mapping_beside(trace.path)
-        if beside is not None:
-            with Trace(beside) as mapping:
-                found = joined(trace, mapping)
+    beside = mapping_beside(trace.path) if found is None or call_stacks(trace) is not None else None
+    if beside is not None:
+        with Trace(beside) as mapping:
+            told = joined(trace, mapping)
+        if told is not None:
+            found = told if found is None else completed(found, told)
     if found is None:
         raise InconclusiveError(
             f"nothing tells from which lines the kernels of {trace.path} come",
-            why="no mapping of its variant lies beside it",
+            why="it has no Python stacks, and no mapping of its variant lies beside it",
             fix="set `ranges: {lines: true}` in the job, which adds one trial per variant, and run it again",
         )
     return found

@@ -1,4 +1,4 @@
-"""Carries the addresses of a mapping over to another trial of the same program: ``joined``.
+"""Carries the addresses of a mapping over to another trial of the same program: ``joined``, ``completed``.
 
 The mapping slows the program down, so it is a trial of its own. Both trials launch the same kernels. They are
 compared thread by thread and step by step, in the order of their launches:
@@ -86,6 +86,23 @@ def joined(trace: Trace, mapping: Trace) -> Addresses | None:
             found[key] = _matched(one, sequences)
         of[one.place], why[one.place] = found[key]
     return Addresses(source.gpu, of, known.table, why)
+
+
+def completed(exact: Addresses, other: Addresses) -> Addresses:
+    """Addresses that a trace itself tells, completed by those that a mapping tells of the same GPU slices.
+
+    Where both name the same line, the mapping's is taken, which knows the module and the backward. Where they
+    differ, the one of the trace is: it is of these very launches.
+    """
+    shift = len(exact.table)
+    pairs, place = np.unique(np.stack([exact.of, other.of]), axis=1, return_inverse=True)
+    chosen = []
+    for at, to in pairs.T.tolist():
+        same = at >= 0 and to >= 0 and exact.table[at].lines == other.table[to].lines
+        chosen.append(to + shift if same or at < 0 <= to else at)
+    of = np.array(chosen, dtype=np.int64)[np.ravel(place)]
+    why = np.where(of >= 0, np.int8(-1), other.why).astype(np.int8)
+    return Addresses(exact.gpu, of, (*exact.table, *other.table), why)
 
 
 def _sequences(

@@ -1,22 +1,25 @@
-"""From which line of the program each GPU slice of a mapping comes: ``addresses``.
+"""From which line of the program each GPU slice of a trace comes: ``addresses``.
 
-A mapping is a trace with ranges round the lines of the program (``contract.line_names``). The address of a
-kernel is found in this order:
+A mapping is a trace with ranges round the lines of the program (``contract.line_names``). Other traces may
+have the Python stacks of launches. The address of a kernel is found in this order:
 
 1. ``line``: the innermost of the ranges of lines and of autograd's nodes round its launch is a line.
 2. ``autograd``: it is a node. The address is that of the forward op that made the node, as torch's sequence
    numbers tell.
 3. ``compiled``: the line is one of code that torch.compile has generated, and the compiler tells the lines
    behind the kernel that is called there. A fused kernel has several.
-4. ``backward``: autograd's thread launched it outside of any such node (gradients that are reduced or
+4. ``stack``: there is no such range, and the Python stack of the launch is recorded. The address is the
+   innermost line in it that is of the program's own code. Where that is generated code, 3. applies.
+5. ``backward``: autograd's thread launched it outside of any such node (gradients that are reduced or
    added up). The address is the line in which the main thread waits, the call of ``backward``.
 
-Everything else has no address, with the reason. None is guessed.
+Everything else has no address, with the reason. None is guessed. The Python functions that torch.profiler
+records (``with_stack``) tell no address: they have the line of the function's definition, and not the one
+that launched.
 """
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
@@ -24,27 +27,29 @@ import numpy as np
 from numpy.typing import NDArray
 
 from profrun.analysis.trace.backward import autograd_nodes, is_engine
+from profrun.analysis.trace.call_stacks import CallStacks, call_stacks
 from profrun.analysis.trace.frame import Frame, Index, frame
 from profrun.analysis.trace.graph_replays import GRAPH_LAUNCH, captured_calls
 from profrun.analysis.trace.ranges import MODULE, range_at
+from profrun.contract.code_paths import is_generated, is_own
 from profrun.contract.line_names import Line, parse_line
 from profrun.traces.memo import memoised
 
 if TYPE_CHECKING:
     from profrun.traces.trace import Trace
 
-Via = Literal["line", "autograd", "compiled", "backward"]
-Unresolved = Literal["no-launch", "graph", "generated", "no-line", "other-work", "ambiguous"]
+Via = Literal["line", "autograd", "compiled", "stack", "backward"]
+Unresolved = Literal["no-launch", "graph", "generated", "no-line", "no-stack", "other-work", "ambiguous"]
 UNRESOLVED: dict[Unresolved, str] = {
     "no-launch": "the call that launched them is not recorded",
     "graph": "they were replayed by a CUDA graph",
     "generated": "torch.compile does not tell what its kernel stands for",
-    "no-line": "no line of the program is round their launch",
+    "no-line": "no line of the program is round their launch, or in its stack",
+    "no-stack": "their launch was recorded without a Python stack",
     "other-work": "the mapping launched no such kernels in this order",
     "ambiguous": "steps of the mapping launched the same kernels from different lines",
 }
 """Why GPU work has no address, in words."""
-_INSTALLED = re.compile(r"(?:^|/)(?:site-packages|dist-packages|lib/python3\.\d+)/")
 
 
 @dataclass(frozen=True)
@@ -70,7 +75,7 @@ class Address:
 
 @dataclass(frozen=True)
 class Addresses:
-    """The addresses of the GPU slices of a trace: of a mapping, or of a trial beside it.
+    """The addresses of the GPU slices of a trace.
 
     Attributes:
         gpu: ids of the GPU slices, shape (n,).
@@ -93,15 +98,16 @@ class Addresses:
 
 @memoised
 def addresses(trace: Trace) -> Addresses | None:
-    """The addresses of a mapping; None for a trace without ranges of lines."""
+    """The addresses that a trace itself tells; None for one without ranges of lines and without stacks."""
     source = frame(trace)
     lines = {number: line for number, text in enumerate(source.names) if (line := parse_line(text))}
-    if not lines:
+    stacks = call_stacks(trace)
+    if not lines and stacks is None:
         return None
     gpu = source.gpu
     captured = captured_calls(source)
     calls = np.where(captured >= 0, captured, source.launch[gpu])
-    finder = _Finder(source, lines, autograd_nodes(trace), _generated(trace))
+    finder = _Finder(source, lines, autograd_nodes(trace), _generated(trace), stacks)
     anchors = np.concatenate([finder.anchors(calls), (captured >= 0)[np.newaxis]])
     keys, place = np.unique(anchors, axis=1, return_inverse=True)
     rows: list[Address | Unresolved] = [finder.address(*(int(one) for one in key)) for key in keys.T]
@@ -114,7 +120,7 @@ def addresses(trace: Trace) -> Addresses | None:
     return Addresses(gpu, of[place], table, why[place])
 
 
-_NO_LAUNCH, _GRAPH_REPLAY, _AT_LINE, _AT_NODE, _AT_BACKWARD, _NOWHERE = range(6)
+_NO_LAUNCH, _GRAPH_REPLAY, _AT_LINE, _AT_NODE, _AT_STACK, _AT_BACKWARD, _NOWHERE = range(7)
 
 
 class _Finder:
@@ -124,6 +130,7 @@ class _Finder:
         lines: name id -> line.
         nodes: for every slice that is an autograd node its forward op, -1 for others.
         generated: (file, line of generated code) -> what its kernel stands for.
+        stacks: of calls; None where none is recorded.
     """
 
     def __init__(
@@ -132,8 +139,10 @@ class _Finder:
         lines: dict[int, Line],
         nodes: NDArray[np.int32],
         generated: dict[tuple[str, int], tuple[str, tuple[Line, ...]]],
+        stacks: CallStacks | None,
     ) -> None:
         self._source, self._lines, self._nodes, self._generated = source, lines, nodes, generated
+        self._stacks = stacks
         ids = np.arange(len(source))
         self._is_line = source.has_name(ids, list(lines)) & source.kinds("range")[source.kind]
         self._is_line &= ~np.append(source.on_gpu, False)[source.track]
@@ -145,8 +154,8 @@ class _Finder:
         """How the address of each launch is told, and by which names.
 
         Returns:
-            int64, shape (4, n): the way, the name id of the line, that of the module, and whether it is work
-            of the backward; -1 where there is none.
+            int64, shape (4, n): the way, the name id of the line or the number of the stack, the name id of
+            the module, and whether it is work of the backward; -1 where there is none.
         """
         source = self._source
         known = calls >= 0
@@ -159,16 +168,18 @@ class _Finder:
         engine = (self._engine_of[at] >= 0) & known
         waits = np.where((line < 0) & engine, self._waiting_line(calls), -1)
         graph = source.named(at, lambda text: GRAPH_LAUNCH.match(text) is not None)
+        stack = np.full(len(at), -1) if self._stacks is None else self._stacks.at(source, at)
         way = np.select(
-            [~known, graph, (line >= 0) & node, line >= 0, waits >= 0],
-            [_NO_LAUNCH, _GRAPH_REPLAY, _AT_NODE, _AT_LINE, _AT_BACKWARD],
+            [~known, graph, (line >= 0) & node, line >= 0, stack >= 0, waits >= 0],
+            [_NO_LAUNCH, _GRAPH_REPLAY, _AT_NODE, _AT_LINE, _AT_STACK, _AT_BACKWARD],
             _NOWHERE,
         )
         line = np.where(line >= 0, line, waits)
-        anchor = np.where(anchor >= 0, anchor, line)
+        anchor = np.where(anchor >= 0, anchor, np.where(way == _AT_STACK, at, line))
         module = np.where(anchor >= 0, self._module_of[anchor], -1)
         names = np.append(source.name, np.int32(-1))
-        return np.stack([way, names[line], names[module], (node | engine | (waits >= 0))]).astype(np.int64)
+        place = np.where(way == _AT_STACK, stack, names[line])
+        return np.stack([way, place, names[module], (node | engine | (waits >= 0))]).astype(np.int64)
 
     def _waiting_line(self, calls: Index) -> Index:
         """The line in which the main thread was when each call was made, -1 for none."""
@@ -183,24 +194,32 @@ class _Finder:
             found[mine] = np.where(ranges >= 0, line, -1)
         return found
 
-    def address(self, way: int, line: int, module: int, backward: int, replayed: int) -> Address | Unresolved:
+    def address(
+        self, way: int, place: int, module: int, backward: int, replayed: int
+    ) -> Address | Unresolved:
         """The address of launches with these anchors, or why they have none."""
         if way == _NO_LAUNCH:
             return "no-launch"
         if way == _GRAPH_REPLAY:
             return "graph"
         if way == _NOWHERE:
+            return "no-line" if self._lines else "no-stack"
+        stack = self._stacks.table[place] if way == _AT_STACK and self._stacks is not None else None
+        found = self._lines[place] if stack is None else stack.line
+        if found is None:
             return "no-line"
-        found = self._lines[line]
         name = MODULE.match(self._source.names[module]) if module >= 0 else None
         path = name["path"] if name else None
+        late = bool(backward) if stack is None else bool(backward) or stack.backward
         behind = self._generated.get((found.file, found.line))
         if behind is not None:
-            return Address(behind[1], path, bool(backward), "compiled", behind[0], bool(replayed))
-        if any(found.file == file for file, _ in self._generated) or "torchinductor_" in found.file:
+            return Address(behind[1], path, late, "compiled", behind[0], bool(replayed))
+        if any(found.file == file for file, _ in self._generated) or is_generated(found.file):
             return "generated"
-        via: Via = {_AT_NODE: "autograd", _AT_LINE: "line"}.get(way, "backward")  # type: ignore[assignment]
-        return Address((found,), path, bool(backward), via, replayed=bool(replayed))
+        return Address((found,), path, late, _VIA[way], replayed=bool(replayed))
+
+
+_VIA: dict[int, Via] = {_AT_NODE: "autograd", _AT_LINE: "line", _AT_STACK: "stack", _AT_BACKWARD: "backward"}
 
 
 def _generated(trace: Trace) -> dict[tuple[str, int], tuple[str, tuple[Line, ...]]]:
@@ -223,5 +242,5 @@ def _generated(trace: Trace) -> dict[tuple[str, int], tuple[str, tuple[Line, ...
 
 def _innermost(stack: list[Line]) -> Line:
     """The innermost line of the program itself, or where all are of installed packages the innermost."""
-    own = [line for line in stack if not _INSTALLED.search(line.file)]
+    own = [line for line in stack if is_own(line.file)]
     return (own or stack)[-1]

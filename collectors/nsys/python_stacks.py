@@ -22,7 +22,7 @@ from profrun.collectors.nsys.build import Builder
 from profrun.collectors.nsys.names import EVENT_BACKTRACE, NVTX_DOMAIN, NVTX_MARK
 from profrun.collectors.nsys.source import Export, SqliteExport
 
-_HEADER = struct.Struct("<QQQQ")
+_HEADER = struct.Struct("<qqqq")
 _NUMBERS = {5: "<i4", 6: "<u4", 9: "<i8", 10: "<u8", 15: "<i4", 16: "<u4", 17: "<i8", 18: "<u8", 80: "<u8"}
 """Type of a payload's field, by nvToolsExtPayload.h of NVTX, as numpy names it. 80: id of a string."""
 _DOMAIN = "Python Backtrace"
@@ -165,39 +165,43 @@ def _read(item: SqliteExport, src: int, marks: _Marks) -> None:
 
 
 def _layouts(item: SqliteExport) -> dict[tuple[int, int], _Layout]:
-    """(domain, schema) -> how a Python stack lies in it, of the schemas that describe one."""
+    """(domain, schema) -> how a Python stack lies in it, of the schemas that describe one.
+
+    Every process lists its schemas. One that two processes define differently is none that can be read: the
+    marks do not say whose it is.
+    """
     rows = item.rows(
         f'SELECT DISTINCT "domainId", "schemaId", "name", "type", coalesce("offset", 0) FROM "{_ENTRIES}"'
     )
-    entries: dict[tuple[int, int], dict[str, list[tuple[int, int]]]] = {}
+    entries: dict[tuple[int, int], dict[str, set[tuple[int | str, int]]]] = {}
     for domain, schema, name, kind, place in rows:
-        entries.setdefault((domain, schema), {}).setdefault(str(name), []).append((kind, place))
-    # A schema that two processes define differently is none that can be read.
-    sound = {key: {name: one[0] for name, one in of.items() if len(one) == 1} for key, of in entries.items()}
+        fields = entries.setdefault((domain, schema), {})
+        fields.setdefault(str(name), set()).add((_NUMBERS.get(kind, kind), place))
     sizes = dict(item.rows('SELECT "schemaId", max("payloadSize") FROM "NVTX_PAYLOAD_SCHEMAS" GROUP BY 1'))
     found = {}
-    for (domain, schema), of in sound.items():
-        if not {"Frames count", "Frames"} <= set(of) or of["Frames count"][0] not in _NUMBERS:
+    for (domain, schema), of in entries.items():
+        counts, frames = of.get("Frames count", set()), of.get("Frames", set())
+        if len(counts) != 1 or len(frames) != 1:
             continue
-        inner, first = of["Frames"]
-        frame = _frame(sound.get((domain, inner), {}), sizes.get(inner))
+        ((kind, place),), ((inner, first),) = counts, frames
+        if not isinstance(kind, str) or not isinstance(inner, int):
+            continue
+        frame = _frame(entries.get((domain, inner), {}), sizes.get(inner))
         if frame is not None:
-            kind, place = of["Frames count"]
-            found[domain, schema] = _Layout((place, _NUMBERS[kind]), first, frame)
+            found[domain, schema] = _Layout((place, kind), first, frame)
     return found
 
 
-def _frame(of: dict[str, tuple[int, int]], size: int | None) -> np.dtype[np.void] | None:
+def _frame(of: dict[str, set[tuple[int | str, int]]], size: int | None) -> np.dtype[np.void] | None:
     """The type of a frame by the fields of its schema; None where it is not what a frame is."""
-    fields = [of.get(name) for name in ("Function", "File", "Line")]
-    known = [one for one in fields if one is not None and one[0] in _NUMBERS]
-    if len(known) < len(fields) or not size:
+    fields = [one for name in ("Function", "File", "Line") for one in of.get(name, ())]
+    if len(fields) != 3 or not size or not all(isinstance(kind, str) for kind, _ in fields):
         return None
     return np.dtype(
         {
             "names": ["function", "file", "line"],
-            "formats": [_NUMBERS[kind] for kind, _ in known],
-            "offsets": [place for _, place in known],
+            "formats": [kind for kind, _ in fields],
+            "offsets": [place for _, place in fields],
             "itemsize": size,
         }
     )
@@ -208,8 +212,8 @@ def _calls(item: SqliteExport) -> dict[tuple[int, int], int]:
     if not {"eventClass", "globalTid", "start", "correlationId"} <= set(item.columns.get(_CALLS, ())):
         return {}
     rows = item.each_row(
-        f'SELECT "globalTid", "start", "correlationId" FROM "{_CALLS}" WHERE "eventClass" = {EVENT_BACKTRACE} '
-        'AND "correlationId" > 0'
+        f'SELECT "globalTid", "start", "correlationId" FROM "{_CALLS}" '
+        f'WHERE "eventClass" = {EVENT_BACKTRACE} AND "correlationId" > 0'
     )
     return {(gtid, start): corr for gtid, start, corr in rows}
 
@@ -217,21 +221,21 @@ def _calls(item: SqliteExport) -> dict[tuple[int, int], int]:
 def _tables(build: Builder, marks: _Marks) -> None:
     """n_python_mark and n_python_stack from what was read."""
     con = build.con
-    columns = ("src", "gtid", "start", "stack", "corr")
-    con.register("python_marks", {name: np.array(getattr(marks, name), dtype=np.int64) for name in columns})
+    of_mark = ("src", "gtid", "start", "stack", "corr")
+    con.register("python_marks", {name: np.array(getattr(marks, name), dtype=np.int64) for name in of_mark})
     con.execute(
         "CREATE TABLE n_python_mark AS SELECT src::INTEGER AS src, gtid, start, "
         "nullif(stack, -1)::INTEGER AS stack, corr FROM python_marks"
     )
     con.unregister("python_marks")
     rows = np.array(list(_frames(marks)), dtype=np.int64).reshape(-1, 6)
-    columns = ("src", "stack", "frame", "function", "file", "line")
-    con.register("python_frames", {name: rows[:, at] for at, name in enumerate(columns)})
-    strings = [f"LEFT JOIN n_string {at} ON {at}.src = r.src AND {at}.id = r.{at}" for at in columns[3:5]]
+    of_frame = ("src", "stack", "frame", "function", "file", "line")
+    con.register("python_frames", {name: rows[:, at] for at, name in enumerate(of_frame)})
+    texts = [f"LEFT JOIN n_string {at} ON {at}.src = r.src AND {at}.id = r.{at}" for at in of_frame[3:5]]
     con.execute(
         "CREATE TABLE n_python_stack AS SELECT r.stack::INTEGER AS stack, r.frame::INTEGER AS frame, "
-        f"{_text('file')} AS file, CASE WHEN r.line BETWEEN 1 AND 2147483647 THEN r.line::INTEGER END AS line, "
-        f"{_text('function')} AS function FROM python_frames r {' '.join(strings)}"
+        f"{_text('file')} AS file, CASE WHEN r.line >= 1 THEN r.line::INTEGER END AS line, "
+        f"{_text('function')} AS function FROM python_frames r {' '.join(texts)}"
     )
     con.unregister("python_frames")
 
