@@ -54,10 +54,6 @@ _RULES = (
         'SELECT stack FROM stacks GROUP BY stack, frame HAVING count(*) > 1 OR min("line") < 1 OR frame < 0',
     ),
     (
-        "calls have several stacks",
-        "SELECT slice FROM call_stacks GROUP BY slice HAVING count(*) > 1",
-    ),
-    (
         "call_stacks name a stack that is not in stacks",
         "SELECT stack FROM call_stacks WHERE stack NOT IN (SELECT stack FROM stacks)",
     ),

@@ -267,6 +267,7 @@ _TABLES = (
         "call_stacks",
         "call of the GPU's API with the Python stack that was recorded when it was made (new in 1.3)",
         (_SLICE, _req("stack", "INTEGER", "its stack, a number of stacks")),
+        ("slice",),
     ),
     Table(
         "metrics",
