@@ -45,8 +45,9 @@ def test_what_a_stack_tells(frames: list[Frame], line: Line | None, backward: bo
         {"stack": 4, "frame": place, "file": file, "line": number, "function": function}
         for place, (file, number, function) in enumerate(frames)
     ]
-    side = {"stacks": stack, "call_stacks": [{"slice": 0, "stack": 4}]}
-    found = call_stacks(memory_trace([("api", "cudaLaunchKernel", 0, 5, "main")], side=side))
+    rows = [("api", "cudaLaunchKernel", 0, 5, "main")]
+    calls = [{"slice": 0, "stack": 4}]
+    found = call_stacks(memory_trace(rows, side={"stacks": stack, "call_stacks": calls}))
     assert found is not None
     assert found.of.tolist() == [0, -1]
     assert found.table == (Stack(line, backward),)
