@@ -189,7 +189,7 @@ def test_a_recorded_training_step(tmp_path: Path) -> None:
     source.write_bytes(lzma.decompress((folder / "rank0" / "report.sqlite.xz").read_bytes()))
     trace = trace_of(tmp_path, source)
     table = place_table(frame(trace), mapped(trace), "line")
-    text = {name: (folder / f"{name}.txt").read_text().splitlines() for name in ("both.py", "model.py")}
+    text = {name: (folder / name).read_text().splitlines() for name in ("both.py", "model.py")}
     found = {}
     for row in table.rows:
         assert not isinstance(row.place, str)
