@@ -1,7 +1,7 @@
 """Which code is the user's: ``OwnCode`` is asked for the file of a code object.
 
-The user's code is neither Python's own nor an installed package's nor profrun's. Code that torch.compile has
-generated counts too: what it launches is told apart by its lines.
+Paths tell most of it (``contract.code_paths``). Here it is also known where this Python and profrun are, and
+which installed packages count as the user's.
 """
 
 from __future__ import annotations
@@ -10,9 +10,7 @@ import os
 import sysconfig
 from collections.abc import Collection
 
-_PACKAGES = ("site-packages", "dist-packages")
-_GENERATED = "torchinductor_"
-"""Beginning of the name of the folder in which torch.compile keeps its code, where nobody has moved it."""
+from ..contract.code_paths import is_generated, is_own, package_of
 
 
 class OwnCode:
@@ -41,15 +39,12 @@ class OwnCode:
         folder = os.environ.get("TORCHINDUCTOR_CACHE_DIR")
         if folder and file.startswith(folder.rstrip(os.sep) + os.sep):
             return True
-        return any(part.startswith(_GENERATED) for part in file.split(os.sep))
+        return is_generated(file)
 
     def _is_own(self, file: str) -> bool:
-        if file.startswith("<"):  # made of a text, or frozen
-            return False
         if self.is_generated(file):
             return True
-        parts = file.split(os.sep)
-        for place, part in enumerate(parts[:-1]):
-            if part in _PACKAGES:
-                return parts[place + 1].partition(".")[0] in self._packages
-        return not file.startswith(self._not_own)
+        package = package_of(file)
+        if package is not None:
+            return package in self._packages
+        return is_own(file) and not file.startswith(self._not_own)

@@ -1,4 +1,4 @@
-"""The addresses of a trace: its own where it is a mapping, else those that the mapping of its run tells."""
+"""The addresses of a trace: those that it tells itself, and those that the mapping of its run tells."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Mapped:
     """The addresses of a trace.
 
     Attributes:
-        mapping: trial whose mapping tells them; None for a trace that is a mapping itself.
+        mapping: trial whose mapping tells them, or some; None where the trace tells all that is known.
     """
 
     addresses: Addresses
@@ -31,13 +31,14 @@ def mapped(trace: Trace) -> Addresses:
     """The addresses of the GPU slices of a trace.
 
     Raises:
-        InconclusiveError: it is no mapping, and no finished mapping of its variant lies beside it.
+        InconclusiveError: it is no mapping and has no Python stacks, and no finished mapping of its variant
+            lies beside it.
     """
     found = find_mapped(trace)
     if found is None:
         raise InconclusiveError(
             f"nothing tells from which lines the kernels of {trace.path} come",
-            why="no mapping of its variant lies beside it",
+            why="it has no Python stacks, and no mapping of its variant lies beside it",
             fix="run it again with --lines (`ranges: {lines: true}` in the job): one more trial per variant",
         )
     return found.addresses
@@ -49,19 +50,20 @@ def find_mapped(trace: Trace) -> Mapped | None:
     Raises:
         InputError: the trace of the mapping is damaged.
     """
-    from profrun.analysis.compare.address_join import joined
+    from profrun.analysis.compare.address_join import completed, joined
     from profrun.analysis.trace.addresses import addresses
+    from profrun.analysis.trace.call_stacks import call_stacks
     from profrun.traces.trace import Trace
 
     found = addresses(trace)
-    if found is not None:
-        return Mapped(found, None)
-    beside = mapping_beside(trace.path)
+    beside = mapping_beside(trace.path) if found is None or call_stacks(trace) is not None else None
     if beside is None:
-        return None
+        return None if found is None else Mapped(found, None)
     with Trace(beside) as mapping:
-        found = joined(trace, mapping)
-    return None if found is None else Mapped(found, beside.parent.name)
+        told = joined(trace, mapping)
+    if told is None:
+        return None if found is None else Mapped(found, None)
+    return Mapped(told if found is None else completed(found, told), beside.parent.name)
 
 
 def addresses_of(trace: Trace) -> Addresses | None:

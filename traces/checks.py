@@ -50,6 +50,14 @@ _RULES = (
         "SELECT step FROM step_times GROUP BY process, step HAVING count(*) > 1",
     ),
     (
+        "stacks have a line below 1 or a frame below 0, or a frame twice",
+        'SELECT stack FROM stacks GROUP BY stack, frame HAVING count(*) > 1 OR min("line") < 1 OR frame < 0',
+    ),
+    (
+        "call_stacks name a stack that is not in stacks",
+        "SELECT stack FROM call_stacks WHERE stack NOT IN (SELECT stack FROM stacks)",
+    ),
+    (
         "step_times have a number below 0, or a duration that is not above 0",
         "SELECT step FROM step_times WHERE step < 0 OR dur_ns <= 0 OR host_ns <= 0",
     ),

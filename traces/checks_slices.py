@@ -24,8 +24,11 @@ SIDE_KINDS = {
     "copies": ("memcpy", "memset"),
     "ops": ("op",),
     "collectives": ("kernel", "op", "range", "api", "memcpy"),
+    "call_stacks": ("api",),
 }
 """Tables beside slices, and the kinds of slice that they describe."""
+_OF_SOME = ("collectives", "call_stacks")
+"""Those that have no row for every slice of their kinds."""
 
 PIECE = 1 << 19
 """Slices that are read and checked at once."""
@@ -209,7 +212,7 @@ class Slices:
         ids, filled = ids[known], filled[known]
         kind = self._at["kind"]
         wrong: Wrong = [(f"rows of {name} describe slices of another kind", ids[~wanted[kind[ids]]])]
-        if name != "collectives":
+        if name not in _OF_SOME:
             described = np.zeros(self.rows, bool)
             described[ids] = True
             wrong.append((f"slices have no row in {name}", np.flatnonzero(wanted[kind] & ~described)))

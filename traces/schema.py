@@ -266,6 +266,23 @@ _TABLES = (
         ),
     ),
     Table(
+        "stacks",
+        "frame of a Python stack (new in 1.3)",
+        (
+            _req("stack", "INTEGER", "number of the stack"),
+            _req("frame", "INTEGER", "place in the stack, 0 outermost"),
+            _req("file", "VARCHAR", "file of the code, as Python has it; <string> and the like for none"),
+            _opt("line", "INTEGER", "line that ran, from 1; NULL where Python has none for the code"),
+            _req("function", "VARCHAR", "function that the line lies in"),
+        ),
+    ),
+    Table(
+        "call_stacks",
+        "call of the GPU's API with the Python stack that was recorded when it was made (new in 1.3)",
+        (_SLICE, _req("stack", "INTEGER", "its stack, a number of stacks")),
+        ("slice",),
+    ),
+    Table(
         "metrics",
         "hardware metric of a kernel",
         (

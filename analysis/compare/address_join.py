@@ -1,4 +1,4 @@
-"""Carries the addresses of a mapping over to another trial of the same program: ``joined``.
+"""Carries the addresses of a mapping over to another trial of the same program: ``joined``, ``completed``.
 
 The mapping slows the program down, so it is a trial of its own. Both trials launch the same kernels. They are
 compared thread by thread and step by step, in the order of their launches:
@@ -108,6 +108,25 @@ def _waits(source: Frame, mapping: Frame, known: Mapping[int, Line]) -> dict[int
             if line is not None:
                 found[call] = line
     return found
+
+
+def completed(exact: Addresses, other: Addresses) -> Addresses:
+    """Addresses that a trace itself tells, completed by those that a mapping tells of the same GPU slices.
+
+    Where both name the same line, the mapping's is taken, which knows the module and the backward. Where they
+    differ, the one of the trace is: it is of these very launches.
+    """
+    shift = len(exact.table)
+    pairs, place = np.unique(np.stack([exact.of, other.of]), axis=1, return_inverse=True)
+    chosen = []
+    for at, to in pairs.T.tolist():
+        same = at >= 0 and to >= 0 and exact.table[at].lines == other.table[to].lines
+        chosen.append(to + shift if same or at < 0 <= to else at)
+    of = np.array(chosen, dtype=np.int64)[np.ravel(place)]
+    why = np.where(of >= 0, np.int8(-1), other.why).astype(np.int8)
+    table = (*exact.table, *other.table)
+    waits = {**other.waits, **exact.waits}
+    return Addresses(exact.gpu, of, table, why, other.digests, waits)
 
 
 def _sequences(

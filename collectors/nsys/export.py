@@ -24,6 +24,7 @@ _NEWER = re.compile(
     r"created in Nsight Systems version \(([\d.]+)[^)]*\), newer than your current version \(([\d.]+)"
 )
 _TIMEOUT_S = 3600
+_BLOBS = "--include-blobs"
 
 
 def is_report(head: bytes) -> bool:
@@ -69,8 +70,10 @@ def export_report(report: Path, folder: Path) -> Path:
     if _STREAM_MAGIC in head[:64]:
         source = _import_stream(tool, report, folder)
     target = folder / "report.sqlite"
-    argv = [tool, "export", "--type=sqlite", "--force-overwrite=true", f"--output={target}", str(source)]
-    done = _run(argv, report)
+    told = _run([tool, "export", "--help"], report)
+    blobs = [f"{_BLOBS}=true"] if _BLOBS in told.stdout + told.stderr else []  # frames of Python stacks
+    argv = [tool, "export", "--type=sqlite", *blobs, "--force-overwrite=true"]
+    done = _run([*argv, f"--output={target}", str(source)], report)
     if done.returncode == 0 and target.is_file():
         return target
     said = done.stderr + done.stdout

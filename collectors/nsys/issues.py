@@ -4,7 +4,13 @@ from __future__ import annotations
 
 from profrun.collectors.nsys.build import Builder
 from profrun.collectors.nsys.identity import Origin
-from profrun.collectors.nsys.names import EVENT_BACKTRACE, NVTX_MARK, NVTX_PUSH_POP, NVTX_START_END
+from profrun.collectors.nsys.names import (
+    EVENT_BACKTRACE,
+    NVTX_DOMAIN,
+    NVTX_MARK,
+    NVTX_PUSH_POP,
+    NVTX_START_END,
+)
 from profrun.collectors.nsys.source import Export
 from profrun.collectors.nsys.tables import LEFT_OUT
 
@@ -125,7 +131,7 @@ def _left_out(build: Builder, exports: list[Export]) -> None:
         doubled,
         "rows that --cudabacktrace adds for calls that are there already were left out",
     )
-    known = f"({NVTX_MARK}, {NVTX_PUSH_POP}, {NVTX_START_END}, 33, 39, 75, 76)"
+    known = f"({NVTX_MARK}, {NVTX_PUSH_POP}, {NVTX_START_END}, {NVTX_DOMAIN}, 33, 39, 76)"
     build.writer.issue(
         "nvtx-other",
         build.count(f"SELECT sum(records) FROM n_nvtx_index WHERE event NOT IN {known}"),

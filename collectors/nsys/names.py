@@ -43,7 +43,7 @@ SYNC_TYPES: dict[int, str] = {
 EVENT_BACKTRACE = 67
 """eventClass of the second row that --cudabacktrace adds for the same call: never an API call of its own."""
 
-NVTX_MARK, NVTX_PUSH_POP, NVTX_START_END = 34, 59, 60
+NVTX_MARK, NVTX_PUSH_POP, NVTX_START_END, NVTX_DOMAIN = 34, 59, 60, 75
 
 NO_STREAM = 4294967295
 

@@ -18,7 +18,10 @@ from profrun.contract.steps import RUN_RANGE
 
 
 def stage(build: Builder, origins: list[Origin]) -> None:
-    """n_range: marks and ranges with their names; those open at the end end with the last record."""
+    """n_range: marks and ranges with their names; those open at the end end with the last record.
+
+    Needs n_python_mark (``python_stacks.stage``), whose marks are no ranges.
+    """
     con = build.con
     con.execute(
         "CREATE TABLE n_last AS SELECT src, max(stop) AS stop FROM ("
@@ -35,7 +38,9 @@ def stage(build: Builder, origins: list[Origin]) -> None:
         f"AND regexp_matches(coalesce(r.text, s.value, ''), '{ANY_STEP}') AS step "
         "FROM n_nvtx r LEFT JOIN n_string s ON s.src = r.src AND s.id = r.text_id "
         "LEFT JOIN n_last e ON e.src = r.src "
-        f"WHERE r.event IN ({NVTX_MARK}, {NVTX_PUSH_POP}, {NVTX_START_END}) AND r.start IS NOT NULL"
+        f"WHERE r.event IN ({NVTX_MARK}, {NVTX_PUSH_POP}, {NVTX_START_END}) AND r.start IS NOT NULL "
+        f"AND NOT (r.event = {NVTX_MARK} AND r.text IS NULL AND r.text_id IS NULL "
+        "AND (r.src, r.gtid, r.start) IN (SELECT (src, gtid, start) FROM n_python_mark))"
     )
 
     _unended_steps(build, origins)

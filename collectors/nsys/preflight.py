@@ -17,18 +17,21 @@ if TYPE_CHECKING:
 
     from ...contract.machine import Machine
 
-DROPS = {"gpu-counters-denied": ("gpu_metrics",), "cpu-sampling-denied": ("sample", "cpuctxsw")}
+DROPS = {
+    "gpu-counters-denied": ("gpu_metrics",),
+    "cpu-sampling-denied": ("sample", "cpuctxsw", "python_backtrace"),
+}
 
 
 def check(options: Mapping[str, object], machine: Machine) -> list[Finding]:
-    """GPU metrics need permission for counters, CPU samples the kernel's."""
+    """GPU metrics need permission for counters; CPU samples, and so Python stacks, the kernel's."""
     asked = from_json(Options, options)
     denied = machine.nvidia_counters() if asked.gpu_metrics is not None else None
     return [*([denied] if denied is not None else []), *_sampling(asked, machine)]
 
 
 def _sampling(asked: Options, machine: Machine) -> list[Finding]:
-    given = {"sample": asked.sample, "cpuctxsw": asked.cpuctxsw}
+    given = {"sample": asked.sample, "cpuctxsw": asked.cpuctxsw, "python_backtrace": asked.python_backtrace}
     wanted = [name for name, value in given.items() if value not in (None, "none")]
     try:
         level = int(machine.text("proc/sys/kernel/perf_event_paranoid") or "")

@@ -29,6 +29,7 @@ TRACE = (
     "python-gil",
     "none",
 )
+PYTORCH = ("autograd-nvtx", "autograd-shapes-nvtx", "functions-trace")
 PROCESSES = ("none", "process-tree", "system-wide")
 
 
@@ -53,6 +54,20 @@ class Options(ToolOptions):
     )
     sample: str | None = option(Word(PROCESSES), "CPU samples.", "none")
     cpuctxsw: str | None = option(Word(PROCESSES), "Thread scheduling.", "none")
+    python_backtrace: str | None = option(
+        Word(("cuda", "none")),
+        "Record the Python stack of each CUDA call: `profrun summary --by line` then tells the lines. Needs "
+        "permission for CPU samples, and nsys 2025.3; costs minutes and gigabytes.",
+        "none",
+    )
+    python_sampling: bool | None = option(
+        Flag(), "Sample Python stacks; they are in nsys' report, not in the trace.", "false"
+    )
+    pytorch: tuple[str, ...] | None = option(
+        Many(Word(PYTORCH), 1, unique=True, example="[autograd-nvtx]"),
+        "Ranges that nsys itself puts round PyTorch's operations and functions; needs nsys 2025.3.",
+        "none",
+    )
     trace_fork: bool | None = option(
         Flag(), "Trace children between fork and exec (DataLoader workers).", "true"
     )
@@ -93,6 +108,7 @@ PROFILER = Profiler(
     privileges=(
         Privilege("CPU samples", "perf_events", "sample", always=True),
         Privilege("thread scheduling", "perf_events", "cpuctxsw", always=True),
+        Privilege("Python stacks", "perf_events", "python_backtrace", always=True),
         Privilege("GPU metrics", "nvidia_counters", "gpu_metrics", "nvidia"),
     ),
 )

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import duckdb
 
-from profrun.collectors.nsys import export, host, identity, issues, nvtx
+from profrun.collectors.nsys import export, host, identity, issues, nvtx, python_stacks
 from profrun.collectors.nsys.build import KEPT, Builder
 from profrun.collectors.nsys.record_index import index_records
 from profrun.collectors.nsys.source import Export, open_export, without_start
@@ -84,8 +84,10 @@ def _read(exports: list[Export], writer: TraceWriter, progress: Progress) -> Non
     fill_tracks(writer)
     build = Builder(writer)
     build.unplaced = dropped
+    python_stacks.stage(build, exports)
     nvtx.stage(build, origins)
     host.host(build)
+    python_stacks.fill(build)
     with ThreadPoolExecutor(1) as pool, con.cursor() as cursor:
         nesting = pool.submit(host.nest, cursor)  # one thread of Python, beside the engine's own
         build.rest()

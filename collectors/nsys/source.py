@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -71,6 +72,10 @@ class SqliteExport:
     def rows(self, query: str) -> list[tuple[Any, ...]]:
         """See ``Export``."""
         return self._file.rows(query)
+
+    def each_row(self, query: str) -> Iterator[tuple[Any, ...]]:
+        """The rows of a large query, one by one."""
+        return self._file.each_row(query)
 
     def most_rows(self, table: str) -> int | None:
         """See ``Export``: row ids are distinct."""

@@ -210,6 +210,9 @@ DERIVED = {
     "n_thread_track": "src, gtid, track, proc, shift",
     # place of GPU records -> its track (tracks)
     "n_gpu_track": "src, p, device, context, stream, what, track, proc, shift",
+    # marks that hold Python stacks; corr: correlation id of the call, NULL where the export has no payload,
+    # else see python_stacks (python_stacks)
+    "n_python_mark": "src, gtid, start, stack, corr",
     # NVTX marks and ranges with their names; step: the range is a step (nvtx)
     "n_range": "src, gtid, event, start, unfinished, stop, domain, name, step",
     # names of slices as numbers (host, then build)

@@ -1,12 +1,13 @@
 """How Nsight Systems wraps a command: flags, window, names, export. Pure; shipped into the job.
 
-Flags were checked against ``nsys profile --help`` of 2024.2.3 and run with it; ``FLAGS`` says since when a
-flag is used, for older and newer ones.
+Flags were checked against ``nsys profile --help`` of 2024.2.3 and 2025.3.1 and run with them; ``FLAGS`` says
+since when a flag is used, for older and newer ones.
 """
 
 from __future__ import annotations
 
 from ...contract.codec import from_json
+from ...contract.machine import dotted
 from ...contract.schedule import STEADY
 from ...contract.units import bytes_text
 from ...contract.wrapping import Limits, Wrapped, WrapRequest
@@ -15,7 +16,11 @@ from .profiler import Options
 FLAGS: dict[str, tuple[int, ...]] = {
     "--cuda-graph-trace": (2021, 5),
     "--gpu-metrics-devices": (2024, 4),  # --gpu-metrics-device before
+    "--python-sampling": (2024, 2),
+    "--python-backtrace": (2025, 3),  # 2024.2.3 has it, but its exports do not hold the stacks
+    "--pytorch": (2025, 3),
 }
+"""The last two: no version between 2024.2.3 and 2025.3.1 was looked at."""
 
 _GPU_TRACE = ("cuda", "nvtx", "cublas", "cudnn")
 _HOST_TRACE = ("nvtx",)
@@ -52,9 +57,13 @@ def wrap(request: WrapRequest) -> Wrapped:
     argv += _window_flags(request, options, windowed, notes)
     if limits is not None:
         argv.append("--session-new=" + _SESSION)
+    stacks = _stacks(request, options, gpu, notes)
+    sample = options.sample or "none"
     argv += [
-        "--sample=" + (options.sample or "none"),
+        "--sample=" + ("process-tree" if stacks and sample == "none" else sample),
         "--cpuctxsw=" + (options.cpuctxsw or "none"),
+        *stacks,
+        *_python_flags(request, options, notes),
     ]
     if gpu and _has(request, "--cuda-graph-trace"):
         argv.append("--cuda-graph-trace=" + (options.cuda_graph_trace or "node"))
@@ -75,8 +84,11 @@ def wrap(request: WrapRequest) -> Wrapped:
         env={"TMPDIR": request.out},
         hook="cuda" if windowed else "none",
         emitter="nvtx",
-        finalise_s=120.0,
-        export=(export_command(request.tool), ("rm", "-rf", request.out.rstrip("/") + "/nvidia")),
+        finalise_s=900.0 if stacks else 120.0,
+        export=(
+            export_command(request.tool, stacks=bool(stacks)),
+            ("rm", "-rf", request.out.rstrip("/") + "/nvidia"),
+        ),
         expected=("*.nsys-rep", "*.sqlite"),
         named_last=("report*.qdstrm",),  # nsys-report-*.qdstrm while nsys 2024.2.3 writes it
         limits=limits,
@@ -84,13 +96,25 @@ def wrap(request: WrapRequest) -> Wrapped:
     )
 
 
-def export_command(tool: str) -> tuple[str, ...]:
+def export_command(tool: str, *, stacks: bool = False) -> tuple[str, ...]:
     """``nsys export`` of one report ('{file}') to the SQLite file beside it, by the nsys that recorded it.
 
     An older nsys cannot read the report of a newer one, so this runs where it was recorded. Without
     ``--output`` nsys writes into the working directory, whatever the report's path.
+
+    Args:
+        stacks: the report has Python stacks, whose frames are exported only when asked for (2025.3.1).
     """
-    return (tool, "export", "--type=sqlite", "--force-overwrite=true", "--output={file}.sqlite", "{file}")
+    blobs = ("--include-blobs=true",) if stacks else ()
+    return (
+        tool,
+        "export",
+        "--type=sqlite",
+        *blobs,
+        "--force-overwrite=true",
+        "--output={file}.sqlite",
+        "{file}",
+    )
 
 
 def reason(log: str, *, windowed: bool = True, reported: bool = False) -> str | None:
@@ -232,6 +256,55 @@ def _metrics_flags(request: WrapRequest, options: Options, gpu: bool, notes: lis
     if gpu and options.cuda_memory_usage:
         flags.append("--cuda-memory-usage=true")
     return flags
+
+
+def _stacks(request: WrapRequest, options: Options, gpu: bool, notes: list[str]) -> list[str]:
+    """Flags for the Python stacks of CUDA calls.
+
+    nsys takes such a stack where it takes a backtrace of the call, which it does only while it samples the
+    CPU. Of a list like ``kernel:0,memory:0`` only the last word counts (2024.2.3, 2025.3.1); 0 is the least
+    time of a call, in ns.
+    """
+    if options.python_backtrace in (None, "none"):
+        return []
+    if not gpu:
+        notes.append("python_backtrace is left out: there is no NVIDIA GPU")
+        return []
+    if not _has(request, "--python-backtrace"):
+        notes.append(_needs("python_backtrace", "--python-backtrace", request))
+        return []
+    notes.append(
+        "python_backtrace: nsys samples the CPU, and keeps every library that the program loads (2 GiB with "
+        "PyTorch), so that it ends minutes after the program"
+    )
+    own = any(arg.startswith("--cudabacktrace") for arg in options.args or ())
+    return [*([] if own else ["--cudabacktrace=all:0"]), f"--python-backtrace={options.python_backtrace}"]
+
+
+def _python_flags(request: WrapRequest, options: Options, notes: list[str]) -> list[str]:
+    flags = []
+    if options.python_sampling and _has(request, "--python-sampling"):
+        flags.append("--python-sampling=true")
+    elif options.python_sampling:
+        notes.append(_needs("python_sampling", "--python-sampling", request))
+    if options.pytorch and _has(request, "--pytorch"):
+        flags.append("--pytorch=" + ",".join(options.pytorch))
+        if "functions-trace" in options.pytorch:
+            notes.append(
+                "pytorch: functions-trace breaks torch.compile, which then fails to import "
+                "nsys_nvtx_annotations (nsys 2025.3.1, torch 2.11)"
+            )
+    elif options.pytorch:
+        notes.append(_needs("pytorch", "--pytorch", request))
+    return flags
+
+
+def _needs(option: str, flag: str, request: WrapRequest) -> str:
+    """That an option is left out, with the version from which it works."""
+    return (
+        f"{option} is left out: it needs nsys {dotted(FLAGS[flag])} or newer, and this is "
+        f"{dotted(request.version)}"
+    )
 
 
 def _has(request: WrapRequest, flag: str) -> bool:

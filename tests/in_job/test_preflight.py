@@ -64,6 +64,8 @@ def test_cpu_sampling_is_left_out_where_the_kernel_forbids_it(tmp_path: Path) ->
     assert check(tmp_path, "nsys", "none", files) == []
     found = check(tmp_path, "nsys", "none", files, sample="process-tree")
     assert codes(found) == [("warning", "cpu-sampling-denied")]
+    found = check(tmp_path, "nsys", "none", files, python_backtrace="cuda")
+    assert codes(found) == [("warning", "cpu-sampling-denied")]
 
 
 @pytest.mark.parametrize(

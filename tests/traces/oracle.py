@@ -13,6 +13,7 @@ BESIDE = {
     "copies": ("memcpy", "memset"),
     "ops": ("op", "op"),
     "collectives": ("kernel", "op", "range", "api", "memcpy"),
+    "call_stacks": ("api",),
 }
 
 
@@ -60,6 +61,10 @@ RULES = [
     ),
     "SELECT process FROM devices GROUP BY process, ordinal HAVING count(*) > 1",
     "SELECT step FROM step_times GROUP BY process, step HAVING count(*) > 1",
+    "SELECT stack FROM stacks GROUP BY stack, frame HAVING count(*) > 1",
+    "SELECT stack FROM stacks WHERE frame < 0",
+    'SELECT stack FROM stacks WHERE "line" < 1',
+    "SELECT c.stack FROM call_stacks c LEFT JOIN stacks s USING (stack) WHERE s.stack IS NULL",
     "SELECT step FROM step_times WHERE step < 0",
     "SELECT step FROM step_times WHERE dur_ns <= 0",
     "SELECT step FROM step_times WHERE host_ns <= 0",
@@ -67,7 +72,7 @@ RULES = [
 for _name, _kinds in BESIDE.items():
     RULES.append(f'SELECT slice FROM "{_name}" JOIN slices s USING (slice) WHERE s.kind NOT IN {_in(_kinds)}')
     RULES.append(f'SELECT slice FROM "{_name}" GROUP BY slice HAVING count(*) > 1')
-    if _name != "collectives":
+    if _name not in ("collectives", "call_stacks"):
         RULES.append(
             f'SELECT slice FROM slices s ANTI JOIN "{_name}" USING (slice) WHERE s.kind IN {_in(_kinds)}'
         )

@@ -23,6 +23,11 @@ SIDE: dict[str, list[dict[str, Any]]] = {
         {"process": 0, "step": 0, "ts_ns": 0, "dur_ns": 200, "clock": "wall", "part": "active"},
         {"process": 0, "step": 1, "ts_ns": 210, "host_ns": 9, "clock": "cuda_event", "part": "outside"},
     ],
+    "stacks": [
+        {"stack": 0, "frame": 0, "file": "/me/train.py", "line": 9, "function": "<module>"},
+        {"stack": 0, "frame": 1, "file": "<string>", "function": "launcher"},
+    ],
+    "call_stacks": [{"slice": 2, "stack": 0}],
     "metrics": [{"slice": 3, "name": "cycles", "value": 10.0, "unit": "cycle"}],
     "issues": [{"code": "odd", "count": 1, "message": "something"}],
 }

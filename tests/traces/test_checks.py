@@ -76,6 +76,44 @@ def test_each_broken_invariant_is_named(
             trace.check()
 
 
+FRAME = {"stack": 0, "frame": 0, "file": "/me/train.py", "line": 9, "function": "main"}
+
+
+@pytest.mark.parametrize(
+    ("frames", "calls", "said"),
+    [
+        ([FRAME], [{"slice": 1, "stack": 0}], []),
+        (
+            [FRAME],
+            [{"slice": 1, "stack": 1}],
+            ["1 call_stacks name a stack that is not in stacks (first: 1)"],
+        ),
+        (
+            [FRAME],
+            [{"slice": 1, "stack": 0}] * 2,
+            ["call_stacks has 2 rows but 1 distinct values of slice"],
+        ),
+        (
+            [FRAME],
+            [{"slice": 0, "stack": 0}],
+            ["1 rows of call_stacks describe slices of another kind (first: 0)"],
+        ),
+        ([FRAME] * 2, [], ["1 stacks have a line below 1 or a frame below 0, or a frame twice (first: 0)"]),
+        (
+            [FRAME | {"line": 0}],
+            [],
+            ["1 stacks have a line below 1 or a frame below 0, or a frame twice (first: 0)"],
+        ),
+        ([FRAME], [{"slice": 9, "stack": 0}], ["1 rows of call_stacks have a slice that is not in slices"]),
+    ],
+)
+def test_stacks_of_calls(
+    frames: list[dict[str, Any]], calls: list[dict[str, Any]], said: list[str], tmp_path: Path
+) -> None:
+    with make_trace(tmp_path / "t", SOUND, side={"stacks": frames, "call_stacks": calls}) as trace:
+        assert problems(trace.tables, trace.meta) == said
+
+
 def test_ids_and_counts(tmp_path: Path) -> None:
     make_trace(tmp_path / "a", SOUND, side={"tracks": [{"track": 1, "kind": "thread", "process": 0}]}).close()
     with Trace(tmp_path / "a") as trace:

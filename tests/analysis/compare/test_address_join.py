@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from profrun.analysis.compare.address_join import joined
-from profrun.analysis.trace.addresses import UNRESOLVED
+import numpy as np
+
+from profrun.analysis.compare.address_join import completed, joined
+from profrun.analysis.trace.addresses import UNRESOLVED, Address, Addresses, Via
 from profrun.analysis.trace.frame import frame
 from profrun.contract.line_names import Line, line_name
 from profrun.traces.trace import Trace
@@ -86,3 +88,27 @@ def test_threads_are_joined_by_what_they_are() -> None:
 
 def test_a_trace_without_lines_is_no_mapping() -> None:
     assert joined(trace(STEP), trace(STEP)) is None
+
+
+def at(number: int, via: Via = "stack", module: str | None = None) -> Address:
+    return Address((line(number),), module, False, via)
+
+
+def known(*found: Address | None) -> Addresses:
+    """One GPU slice after another: its address, or None for one whose launch is not recorded."""
+    table = tuple(dict.fromkeys(one for one in found if one is not None))
+    return Addresses(
+        np.arange(len(found)),
+        np.array([-1 if one is None else table.index(one) for one in found], dtype=np.int64),
+        table,
+        np.array([0 if one is None else -1 for one in found], dtype=np.int8),
+    )
+
+
+def test_what_a_trace_tells_itself_is_completed_by_the_mapping() -> None:
+    """Where both agree, the mapping knows the module. Where they differ, the stack is of this very launch."""
+    mapping = at(3, "line", "layers.0"), at(4, "line"), at(5, "autograd"), None, None
+    both = completed(known(at(3), at(9), None, at(6), None), known(*mapping))
+    told = [both.table[of] if of >= 0 else None for of in both.of.tolist()]
+    assert told == [at(3, "line", "layers.0"), at(9), at(5, "autograd"), at(6), None]
+    assert both.why.tolist() == [-1, -1, -1, -1, 0]

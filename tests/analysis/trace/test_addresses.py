@@ -183,6 +183,98 @@ def test_a_trace_without_lines_is_no_mapping() -> None:
     assert addresses(memory_trace(step([("kernel", "k", 1, 2, "stream 7")]))) is None
 
 
+def test_python_functions_of_torch_tell_no_line() -> None:
+    """They have the line of the definition: launches of a whole function would come from its first line."""
+    rows = step(
+        [
+            ("python", "/me/model.py(3): forward", 10, 400, "main"),
+            ("api", "cudaLaunchKernel", 50, 5, "main"),
+            ("kernel", "gemm", 100, 50, "stream 7", {"launch": 2}),
+        ]
+    )
+    assert addresses(memory_trace(rows)) is None
+
+
+LINEAR = Line("/opt/venv/lib/python3.12/site-packages/torch/nn/modules/linear.py", 134, "forward")
+APPLY = Line("/opt/venv/lib/python3.12/site-packages/torch/autograd/function.py", 317, "apply")
+
+
+def stacked(calls: Mapping[int, int], *stacks: Sequence[Line]) -> dict[str, list[dict[str, Any]]]:
+    """The tables of stacks: slice of a call -> number of its stack; frames from the outermost."""
+    return {
+        "stacks": [
+            {"stack": number, "frame": place, **frame._asdict()}
+            for number, stack in enumerate(stacks)
+            for place, frame in enumerate(stack)
+        ],
+        "call_stacks": [{"slice": call, "stack": stack} for call, stack in calls.items()],
+    }
+
+
+def test_a_launch_with_a_stack_comes_from_the_innermost_line_of_the_program() -> None:
+    """A driver's call has the stack of the call round it. One of a library alone tells no line."""
+    rows = step(
+        [
+            ("range", "nn.Module: layers.0 (Block)", 20, 100, "main"),
+            ("api", "cudaLaunchKernel", 30, 50, "main"),
+            ("api", "cuLaunchKernel", 40, 5, "main"),
+            ("api", "cudaMemcpyAsync", 200, 5, "main"),
+            ("api", "cudaLaunchKernelExC", 300, 5, "main"),
+            ("api", "cudaLaunchKernel", 350, 5, "worker"),
+            ("api", "cudaGraphLaunch", 400, 5, "main"),
+            ("api", "cuLaunchKernel", 450, 5, "autograd"),
+            ("kernel", "gemm", 500, 50, "stream 7", {"launch": 3}),
+            ("memcpy", "copy", 600, 50, "stream 7", {"launch": 4, "copies.direction": "HtoD"}),
+            ("kernel", "no stack", 700, 50, "stream 7", {"launch": 5}),
+            ("kernel", "library", 800, 50, "stream 7", {"launch": 6}),
+            ("kernel", "in graph", 900, 50, "stream 7", {"launch": 7}),
+            ("kernel", "compiled", 960, 30, "stream 7", {"launch": 8}),
+        ]
+    )
+    side = stacked({2: 0, 4: 1, 6: 2, 7: 1, 8: 3}, [B, A, LINEAR], [B], [LINEAR], [APPLY, GENERATED, LINEAR])
+    assert told(rows, side) == {
+        "gemm": (A, "layers.0", False, "stack"),
+        "copy": (B, None, False, "stack"),
+        "no stack": None,
+        "library": None,
+        "in graph": None,
+        "compiled": None,
+    }
+    trace = memory_trace(rows, side=side)
+    found = addresses(trace)
+    assert found is not None
+    assert found.unresolved(frame(trace)) == {"graph": 50, "generated": 30, "no-line": 50, "no-stack": 50}
+
+
+def test_a_backward_in_python_that_the_engine_calls_is_work_of_the_backward() -> None:
+    rows = step(
+        [
+            ("api", "cudaLaunchKernel", 50, 5, "autograd"),
+            ("kernel", "mul", 100, 50, "stream 7", {"launch": 1}),
+        ]
+    )
+    assert told(rows, stacked({1: 0}, [APPLY, A])) == {"mul": (A, None, True, "stack")}
+
+
+def test_a_line_round_the_launch_comes_before_its_stack() -> None:
+    rows = step(
+        [
+            ("range", line_name(A), 10, 100, "main"),
+            ("api", "cudaLaunchKernel", 50, 5, "main"),
+            ("api", "cudaLaunchKernel", 150, 5, "main"),
+            ("api", "cudaLaunchKernel", 170, 5, "main"),
+            ("kernel", "gemm", 200, 50, "stream 7", {"launch": 2}),
+            ("kernel", "add", 300, 50, "stream 7", {"launch": 3}),
+            ("kernel", "mul", 400, 50, "stream 7", {"launch": 4}),
+        ]
+    )
+    assert told(rows, stacked({2: 0, 3: 0}, [B])) == {
+        "gemm": (A, None, False, "line"),
+        "add": (B, None, False, "stack"),
+        "mul": None,
+    }
+
+
 def graph_rows(*replay: tuple[str, str, int, int]) -> list[tuple[Any, ...]]:
     """A capture of a kernel from line A, a memset and a kernel from line B; a step with one replay of it."""
     return [

@@ -151,6 +151,82 @@ def test_options_and_versions(changed: dict[str, Any], there: list[str], not_the
     assert not set(not_there) & set(argv)
 
 
+def test_python_stacks_need_cpu_samples_and_their_payload_in_the_export() -> None:
+    wrapped = wrap(request(options={"python_backtrace": "cuda"}, version=(2025, 3, 1)))
+    assert wrapped.argv[:10] == (
+        "/usr/bin/nsys",
+        "profile",
+        "--trace=cuda,nvtx,cublas,cudnn",
+        "--capture-range=cudaProfilerApi",
+        "--capture-range-end=stop",
+        "--sample=process-tree",
+        "--cpuctxsw=none",
+        "--cudabacktrace=all:0",
+        "--python-backtrace=cuda",
+        "--cuda-graph-trace=node",
+    )
+    assert wrapped.export[0] == (
+        "/usr/bin/nsys",
+        "export",
+        "--type=sqlite",
+        "--include-blobs=true",
+        "--force-overwrite=true",
+        "--output={file}.sqlite",
+        "{file}",
+    )
+    assert wrapped.finalise_s == 900
+    (note,) = wrapped.notes
+    assert note == (
+        "python_backtrace: nsys samples the CPU, and keeps every library that the program loads (2 GiB with "
+        "PyTorch), so that it ends minutes after the program"
+    )
+    chosen = {"sample": "system-wide", "args": ["--cudabacktrace=kernel:0"], "python_backtrace": "cuda"}
+    argv = wrap(request(options=chosen, version=None)).argv
+    assert {"--sample=system-wide", "--cudabacktrace=kernel:0", "--python-backtrace=cuda"} <= set(argv)
+    assert "--cudabacktrace=all:0" not in argv
+
+
+def test_ranges_and_samples_of_nsys_itself() -> None:
+    options = {"python_sampling": True, "pytorch": ["autograd-nvtx", "functions-trace"]}
+    wrapped = wrap(request(options=options, version=(2025, 3, 1)))
+    assert {"--python-sampling=true", "--pytorch=autograd-nvtx,functions-trace"} <= set(wrapped.argv)
+    (note,) = wrapped.notes
+    assert note == (
+        "pytorch: functions-trace breaks torch.compile, which then fails to import nsys_nvtx_annotations "
+        "(nsys 2025.3.1, torch 2.11)"
+    )
+    assert wrapped.finalise_s == 120
+    assert "--python-sampling=true" in wrap(request(options={"python_sampling": True})).argv
+
+
+@pytest.mark.parametrize(
+    ("changed", "note"),
+    [
+        (
+            {"options": {"python_backtrace": "cuda"}},
+            "python_backtrace is left out: it needs nsys 2025.3 or newer, and this is 2024.2.3",
+        ),
+        (
+            {"options": {"pytorch": ["autograd-nvtx"]}},
+            "pytorch is left out: it needs nsys 2025.3 or newer, and this is 2024.2.3",
+        ),
+        (
+            {"options": {"python_sampling": True}, "version": (2023, 1, 1)},
+            "python_sampling is left out: it needs nsys 2024.2 or newer, and this is 2023.1.1",
+        ),
+        (
+            {"options": {"python_backtrace": "cuda"}, "version": (2025, 3), "vendor": "none"},
+            "python_backtrace is left out: there is no NVIDIA GPU",
+        ),
+    ],
+)
+def test_what_this_nsys_cannot_is_left_out_and_said(changed: dict[str, Any], note: str) -> None:
+    wrapped = wrap(request(**changed))
+    assert note in wrapped.notes
+    assert not [word for word in wrapped.argv if word.startswith(("--py", "--cudab", "--sample=p"))]
+    assert "--include-blobs=true" not in wrapped.export[0]
+
+
 @pytest.mark.parametrize(
     ("log", "windowed", "says"),
     [

@@ -14,6 +14,7 @@ import json
 import lzma
 import re
 import sqlite3
+import struct
 import sys
 import tempfile
 from pathlib import Path
@@ -26,6 +27,8 @@ KEPT = (
     "CUPTI_ACTIVITY_KIND_RUNTIME",
     "CUPTI_ACTIVITY_KIND_SYNCHRONIZATION",
     "NVTX_EVENTS",
+    "NVTX_PAYLOAD_SCHEMAS",
+    "NVTX_PAYLOAD_SCHEMA_ENTRIES",
     "PROFILER_OVERHEAD",
     "TARGET_INFO_CUDA_DEVICE",
     "TARGET_INFO_GPU",
@@ -59,6 +62,8 @@ def slim(source: Path, target: Path) -> None:
             con.execute(f'INSERT INTO main."{name}" SELECT * FROM big."{name}"')
             columns = [row[1] for row in con.execute(f'PRAGMA table_info("{name}")')]
             used += [f'SELECT "{column}" FROM main."{name}"' for column in columns if column in STRINGS]
+        if "NVTX_PAYLOAD_SCHEMAS" in there:
+            used += [f"VALUES ({number})" for number in in_stacks(con)]
         con.execute(there["StringIds"])
         union = " UNION ".join(used)
         con.execute(f"INSERT INTO main.StringIds SELECT * FROM big.StringIds WHERE id IN ({union})")
@@ -82,6 +87,13 @@ def slim(source: Path, target: Path) -> None:
         con.execute("VACUUM")
         con.close()
         target.write_bytes(lzma.compress(small.read_bytes(), preset=9))
+
+
+def in_stacks(con: sqlite3.Connection) -> set[int]:
+    """Ids of the strings in Python stacks: the first two numbers of each frame of nsys 2025.3.1."""
+    blobs = con.execute("SELECT binaryData FROM main.NVTX_EVENTS WHERE binaryData IS NOT NULL").fetchall()
+    frames = [frame for (blob,) in blobs for frame in struct.iter_unpack("<QQQ", blob[48:])]
+    return {number for function, file, _ in frames for number in (function, file)}
 
 
 def keep(trial: Path, target: Path) -> None:

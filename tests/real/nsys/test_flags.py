@@ -20,7 +20,7 @@ def test_the_real_nsys_knows_every_flag() -> None:
     tool = os.environ.get("PROFRUN_NSYS") or need_tool("nsys")
     text = subprocess.run([tool, "profile", "--help"], capture_output=True, text=True, check=False).stdout
     words: list[str] = []
-    for options in ({}, OPTIONS):
+    for options in ({}, OPTIONS, {"python_sampling": True}):
         request = WrapRequest(
             argv=("python", "train.py"),
             schedule=Schedule(),

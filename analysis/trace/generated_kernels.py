@@ -1,0 +1,91 @@
+"""What stands behind the kernels of code that torch.compile has generated: ``generated_kernels``."""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from profrun.contract.code_paths import is_own
+from profrun.contract.line_names import Line
+from profrun.contract.module_names import ROOT
+
+if TYPE_CHECKING:
+    from profrun.traces.trace import Trace
+
+
+@dataclass(frozen=True)
+class GeneratedKernel:
+    """What stands behind a line of generated code.
+
+    Attributes:
+        kernel: name and handle of the kernel that is called there.
+        lines: of the program, each once.
+        module: the innermost module that all its operations lie in, below the one that was compiled and empty
+            for that one; None where the compiler does not tell it.
+    """
+
+    kernel: str
+    lines: tuple[Line, ...]
+    module: str | None
+
+
+GeneratedKernels = dict[tuple[str, int], GeneratedKernel | None]
+"""(file, line of generated code that calls a kernel) -> what stands behind it; None where it is not known."""
+
+
+@dataclass
+class _Operation:
+    module: str | None
+    view: bool
+    stack: list[Line] = field(default_factory=list)
+
+
+def generated_kernels(trace: Trace) -> GeneratedKernels:
+    """(file, line of generated code that calls a kernel) -> what stands behind it."""
+    rows = trace.sql(
+        "SELECT file, line, kernel, operation, module, is_view, source_file, source_line, source_function "
+        "FROM generated ORDER BY file, line, kernel, operation, frame"
+    ).rows
+    calls: dict[tuple[str, int], dict[tuple[str, int], _Operation]] = {}
+    for file, line, kernel, number, module, view, *source in rows:
+        one = calls.setdefault((file, line), {}).setdefault((kernel, number), _Operation(module, view))
+        if source[0] is not None:
+            one.stack.append(Line(*source))
+    found = {}
+    for place, operations in calls.items():
+        kernels = {kernel for kernel, _ in operations}
+        told = [one for one in operations.values() if one.stack]
+        # A line that calls two kernels tells neither's.
+        found[place] = _behind(kernels.pop(), told) if len(kernels) == 1 and told else None
+    return found
+
+
+def _behind(kernel: str, operations: list[_Operation]) -> GeneratedKernel:
+    """Views add no work: they count only where a kernel does nothing else, as in a copy of what they see."""
+    working = [one for one in operations if not one.view] or operations
+    lines = dict.fromkeys(_innermost(one.stack) for one in working)
+    modules = [one.module for one in working]
+    known = [_parts(module) for module in modules if module is not None]
+    alike = itertools.takewhile(lambda parts: len(set(parts)) == 1, zip(*known, strict=False))
+    common = ".".join(parts[0] for parts in alike) if len(known) == len(modules) else None
+    return GeneratedKernel(kernel, tuple(lines), common)
+
+
+def _parts(module: str | None) -> list[str]:
+    return module.split(".") if module and module != ROOT else []
+
+
+def below(outer: str | None, inner: str | None) -> str | None:
+    """The qualified name of a module of compiled code.
+
+    Args:
+        outer: the module that was compiled, as the ranges name it. inner: the module below it.
+    """
+    return ".".join([*_parts(outer), *_parts(inner)]) or outer
+
+
+def _innermost(stack: list[Line]) -> Line:
+    """The innermost line of the program itself, or where all are of installed packages the innermost."""
+    own = [line for line in stack if is_own(line.file)]
+    return (own or stack)[-1]
