@@ -23,11 +23,15 @@ from profrun.collectors.nsys.names import EVENT_BACKTRACE, NVTX_DOMAIN, NVTX_MAR
 from profrun.collectors.nsys.source import Export, SqliteExport
 
 _HEADER = struct.Struct("<qqqq")
-_NUMBERS = {5: "<i4", 6: "<u4", 9: "<i8", 10: "<u8", 15: "<i4", 16: "<u4", 17: "<i8", 18: "<u8", 80: "<u8"}
-"""Type of a payload's field, by nvToolsExtPayload.h of NVTX, as numpy names it. 80: id of a string."""
+_NUMBERS = {5: "<i4", 6: "<u4", 9: "<i8", 10: "<i8", 15: "<i4", 16: "<u4", 17: "<i8", 18: "<i8", 80: "<i8"}
+"""Type of a payload's field, by nvToolsExtPayload.h of NVTX, as numpy names it. 80: id of a string. The
+unsigned ones of 64 bits are read as signed, which every column of the trace is."""
+_MOST = 65536
+"""Bytes of a frame, and place of a field, at most: of a file that is not damaged."""
 _DOMAIN = "Python Backtrace"
 """Beginning of the name of the marks' NVTX domain."""
-_EVENTS, _ENTRIES, _CALLS = "NVTX_EVENTS", "NVTX_PAYLOAD_SCHEMA_ENTRIES", "CUPTI_ACTIVITY_KIND_RUNTIME"
+_EVENTS, _CALLS = "NVTX_EVENTS", "CUPTI_ACTIVITY_KIND_RUNTIME"
+_SCHEMAS, _ENTRIES = "NVTX_PAYLOAD_SCHEMAS", "NVTX_PAYLOAD_SCHEMA_ENTRIES"
 
 _SAMPLE, _UNREADABLE = -1, 0
 """Stand for the correlation id of marks at which no call begins, and of those that are unreadable."""
@@ -58,7 +62,7 @@ class _Layout:
         count = int(np.frombuffer(payload, kind, 1, place)[0])
         if not 0 <= count <= (len(payload) - self.first) // self.frame.itemsize:
             return None
-        return tuple(np.frombuffer(payload, self.frame, count, self.first).tolist())
+        return tuple(np.frombuffer(payload, self.frame, count, self.first).tolist()) if count else ()
 
 
 @dataclass
@@ -138,7 +142,11 @@ def fill(build: Builder) -> None:
 
 def _read(item: SqliteExport, src: int, marks: _Marks) -> None:
     """Add the marks of one export."""
-    needed = {_EVENTS: {"binaryData", "globalTid", "start"}, _ENTRIES: {"schemaId", "name", "type", "offset"}}
+    needed = {
+        _EVENTS: {"binaryData", "eventType", "globalTid", "start"},
+        _ENTRIES: {"domainId", "schemaId", "name", "type", "offset"},
+        _SCHEMAS: {"schemaId", "payloadSize"},
+    }
     if any(not columns <= set(item.columns.get(table, ())) for table, columns in needed.items()):
         return
     layouts = _layouts(item)
@@ -147,8 +155,7 @@ def _read(item: SqliteExport, src: int, marks: _Marks) -> None:
     calls = _calls(item)
     query = (
         f'SELECT "start", "globalTid", CAST("binaryData" AS BLOB) FROM "{_EVENTS}" '
-        f'WHERE "eventType" = {NVTX_MARK} AND "binaryData" IS NOT NULL AND "start" IS NOT NULL '
-        'AND "globalTid" IS NOT NULL'
+        f'WHERE "eventType" = {NVTX_MARK} AND "binaryData" IS NOT NULL AND {_whole("start", "globalTid")}'
     )
     for start, gtid, blob in item.each_row(query):
         layout = layouts.get(_HEADER.unpack_from(blob)[:2]) if len(blob) >= _HEADER.size else None
@@ -171,13 +178,20 @@ def _layouts(item: SqliteExport) -> dict[tuple[int, int], _Layout]:
     marks do not say whose it is.
     """
     rows = item.rows(
-        f'SELECT DISTINCT "domainId", "schemaId", "name", "type", coalesce("offset", 0) FROM "{_ENTRIES}"'
+        f'SELECT DISTINCT "domainId", "schemaId", "name", "type", coalesce("offset", 0) FROM "{_ENTRIES}" '
+        f"WHERE {_whole('domainId', 'schemaId', 'type')} "
+        f'AND typeof(coalesce("offset", 0)) = \'integer\' AND coalesce("offset", 0) BETWEEN 0 AND {_MOST}'
     )
     entries: dict[tuple[int, int], dict[str, set[tuple[int | str, int]]]] = {}
     for domain, schema, name, kind, place in rows:
         fields = entries.setdefault((domain, schema), {})
         fields.setdefault(str(name), set()).add((_NUMBERS.get(kind, kind), place))
-    sizes = dict(item.rows('SELECT "schemaId", max("payloadSize") FROM "NVTX_PAYLOAD_SCHEMAS" GROUP BY 1'))
+    sizes = dict(
+        item.rows(
+            f'SELECT "schemaId", max("payloadSize") FROM "{_SCHEMAS}" '
+            f"WHERE {_whole('schemaId', 'payloadSize')} GROUP BY 1"
+        )
+    )
     found = {}
     for (domain, schema), of in entries.items():
         counts, frames = of.get("Frames count", set()), of.get("Frames", set())
@@ -194,8 +208,11 @@ def _layouts(item: SqliteExport) -> dict[tuple[int, int], _Layout]:
 
 def _frame(of: dict[str, set[tuple[int | str, int]]], size: int | None) -> np.dtype[np.void] | None:
     """The type of a frame by the fields of its schema; None where it is not what a frame is."""
-    fields = [one for name in ("Function", "File", "Line") for one in of.get(name, ())]
-    if len(fields) != 3 or not size or not all(isinstance(kind, str) for kind, _ in fields):
+    named = [one for name in ("Function", "File", "Line") for one in of.get(name, ())]
+    fields = [(kind, place) for kind, place in named if isinstance(kind, str)]
+    if len(named) != 3 or len(fields) != 3 or not size:
+        return None
+    if not max(place + np.dtype(kind).itemsize for kind, place in fields) <= size <= _MOST:
         return None
     return np.dtype(
         {
@@ -213,9 +230,15 @@ def _calls(item: SqliteExport) -> dict[tuple[int, int], int]:
         return {}
     rows = item.each_row(
         f'SELECT "globalTid", "start", "correlationId" FROM "{_CALLS}" '
-        f'WHERE "eventClass" = {EVENT_BACKTRACE} AND "correlationId" > 0'
+        f'WHERE "eventClass" = {EVENT_BACKTRACE} AND "correlationId" > 0 '
+        f"AND {_whole('globalTid', 'start', 'correlationId')}"
     )
     return {(gtid, start): corr for gtid, start, corr in rows}
+
+
+def _whole(*columns: str) -> str:
+    """SQL: these columns hold whole numbers. SQLite keeps what was written, whatever the column's type."""
+    return " AND ".join(f"typeof(\"{column}\") = 'integer'" for column in columns)
 
 
 def _tables(build: Builder, marks: _Marks) -> None:
@@ -234,7 +257,7 @@ def _tables(build: Builder, marks: _Marks) -> None:
     texts = [f"LEFT JOIN n_string {at} ON {at}.src = r.src AND {at}.id = r.{at}" for at in of_frame[3:5]]
     con.execute(
         "CREATE TABLE n_python_stack AS SELECT r.stack::INTEGER AS stack, r.frame::INTEGER AS frame, "
-        f"{_text('file')} AS file, CASE WHEN r.line >= 1 THEN r.line::INTEGER END AS line, "
+        f"{_text('file')} AS file, CASE WHEN r.line >= 1 THEN try_cast(r.line AS INTEGER) END AS line, "
         f"{_text('function')} AS function FROM python_frames r {' '.join(texts)}"
     )
     con.unregister("python_frames")

@@ -34,7 +34,7 @@ def test_export_writes_stacks_and_says_that_they_have_no_lines(
     told = call(capsys, "export", trace, "--to", to)
     assert told.out.startswith(f"t{suffix}: 2 stacks, ")
     assert told.out.endswith("B; GPU time of 1 step: 500 ns\n")
-    assert told.err.startswith("The stacks have no lines of the program: no mapping of its variant")
+    assert told.err.startswith("The stacks have no lines of the program: it has no Python stacks, and no")
     found = call(capsys, "export", trace, "--to", to, "--json", "--out", "x").json
     assert (found["path"], found["to"], found["gpu_ns"], found["launches"]) == ("x", to, 500, 2)
     assert (found["resolved_ns"], Path("x").stat().st_size) == (None, found["bytes"])

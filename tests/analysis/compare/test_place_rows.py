@@ -55,7 +55,7 @@ def told(a: ComparedTrial, b: ComparedTrial, by: Any = "line") -> dict[str, tupl
 def test_rows_are_lines_and_add_up() -> None:
     assert told(side([("a", 300), ("b", 100)], lost=7), side([("a", 200), ("b", 100)], lost=9)) == {
         "model.py:1 forward": (300, 200),
-        "(no address: no line of the program is round their launch)": (7, 9),
+        "(no address: no line of the program is round their launch, or in its stack)": (7, 9),
         "model.py:2 forward": (100, 100),
     }
 
@@ -105,5 +105,5 @@ def test_the_time_of_a_deleted_line_has_an_interval() -> None:
 def test_modules_are_those_of_the_addresses() -> None:
     assert told(side([("a", 300)], lost=7), side([("a", 200)], lost=7), by="module") == {
         "(no module)": (300, 200),
-        "(no address: no line of the program is round their launch)": (7, 7),
+        "(no address: no line of the program is round their launch, or in its stack)": (7, 7),
     }

@@ -23,7 +23,7 @@ def test_a_row_for_each_slice_and_line() -> None:
     assert trace.sql(query).rows == [
         (4, 50, 0.5, A.line, A.function, "triton_poi_fused_gelu_0:4", None),
         (4, 50, 0.5, B.line, B.function, "triton_poi_fused_gelu_0:4", None),
-        (6, 7, 1.0, None, None, None, "no line of the program is round their launch"),
+        (6, 7, 1.0, None, None, None, "no line of the program is round their launch, or in its stack"),
     ]
     assert list(trace.stream("SELECT sum(dur_ns * part) FROM kernel_address").batches) == [[(57.0,)]]
 
