@@ -21,11 +21,19 @@ _FRAME = re.compile(r'^\s*File "(?P<file>[^"\n]+)", line (?P<line>\d+), in (?P<f
 
 @dataclass(frozen=True)
 class SourceLine:
-    """A line of the program: its file, its number from 1, and the function that it lies in."""
+    """A line of a Python stack.
+
+    Attributes:
+        file: its path.
+        line: its number, from 1.
+        function: the function that it lies in.
+        own: whether the mapping counts its file as the program's own; None where that is not known.
+    """
 
     file: str
     line: int
     function: str
+    own: bool | None = None
 
 
 @dataclass(frozen=True)

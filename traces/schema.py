@@ -250,6 +250,7 @@ _TABLES = (
             _opt("source_file", "VARCHAR", "file of the program; NULL where the compiler tells no operation"),
             _opt("source_line", "INTEGER", "line in it, from 1"),
             _opt("source_function", "VARCHAR", "function that the line lies in"),
+            _opt("is_own", "BOOLEAN", "the mapping counts the file as the program's own; NULL: not known"),
             _opt("op", "VARCHAR", "the operation"),
             _opt("module", "VARCHAR", "qualified name of its nn.Module below the one that was compiled"),
             _req("is_view", "BOOLEAN", "the operation only looks at its input in another way"),

@@ -163,6 +163,12 @@ class _Finder:
         self._is_line = source.has_name(ids, list(lines)) & source.kinds("range")[source.kind]
         self._is_line &= ~np.append(source.on_gpu, False)[source.track]
         self._line_of = source.chase(self._is_line)
+        program = [
+            number
+            for number, line in lines.items()
+            if (line.file, line.line) not in generated and not is_generated(line.file)
+        ]
+        self._is_program = self._is_line & source.has_name(ids, program)
         self._module_of = source.chase(source.named(ids, lambda text: MODULE.match(text) is not None))
         engine = source.named(ids, is_engine)
         self._engine_of = source.chase(engine)
@@ -172,20 +178,18 @@ class _Finder:
         """How the address of each launch is told, and by which names.
 
         Returns:
-            int64, shape (4, n): the way, the name id of the line or the number of the stack, the name id of
-            the module, and whether it is work of the backward; -1 where there is none.
+            int64, shape (5, n): the way, the name id of the line or the number of the stack, the name id of
+            the module, whether it is work of the backward, and the name id of the line of the program itself
+            that runs generated code; -1 where there is none.
         """
         source = self._source
         known = calls >= 0
         at = np.where(known, calls, 0)
-        nearest = source.chase(self._is_line | (self._nodes >= 0))[at]
-        node = (nearest >= 0) & (self._nodes[nearest] >= 0) & ~self._is_line[nearest]
-        forward = np.where(node, self._nodes[nearest], -1)
-        anchor = np.where(node, forward, nearest)
-        line = np.where(node, self._line_of[forward], nearest)
+        line, anchor, node = self._round(at, self._is_line)
+        runs, _, _ = self._round(at, self._is_program)
         engine = (self._engine_of[at] >= 0) | np.isin(source.track[at], self._engine_tracks)
         engine &= known
-        waits = np.where((line < 0) & engine, self._waiting_line(calls), -1)
+        waits = np.where((runs < 0) & engine, self._waiting_line(calls), -1)
         graph = source.named(at, lambda text: GRAPH_LAUNCH.match(text) is not None)
         stack = np.full(len(at), -1) if self._stacks is None else self._stacks.at(source, at)
         way = np.select(
@@ -198,7 +202,27 @@ class _Finder:
         module = np.where(anchor >= 0, self._module_of[anchor], -1)
         names = np.append(source.name, np.int32(-1))
         place = np.where(way == _AT_STACK, stack, names[line])
-        return np.stack([way, place, names[module], (node | engine | (waits >= 0))]).astype(np.int64)
+        program = names[np.where(runs >= 0, runs, waits)]
+        late = node | engine | (waits >= 0)
+        return np.stack([way, place, names[module], late, program]).astype(np.int64)
+
+    def _round(
+        self, at: Index, is_line: NDArray[np.bool_]
+    ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.bool_]]:
+        """The line round each call, of its forward where a node of autograd makes it.
+
+        Args:
+            is_line: which slices are lines that count.
+
+        Returns:
+            Slice id of the line, -1 for none; of the line or the forward op; and whether it is a node.
+        """
+        source = self._source
+        nearest = source.chase(is_line | (self._nodes >= 0))[at]
+        node = (nearest >= 0) & (self._nodes[nearest] >= 0) & ~is_line[nearest]
+        forward = np.where(node, self._nodes[nearest], -1)
+        line = np.where(node, source.chase(is_line)[forward], nearest)
+        return line.astype(np.int64), np.where(node, forward, nearest).astype(np.int64), node
 
     def _waiting_line(self, calls: Index) -> Index:
         """The line in which the main thread was when each call was made, -1 for none."""
@@ -213,12 +237,15 @@ class _Finder:
             found[mine] = np.where(ranges >= 0, line, -1)
         return found
 
-    def address(self, way: int, place: int, mark: int, backward: int, replayed: int) -> Address | Unresolved:
+    def address(
+        self, way: int, place: int, mark: int, backward: int, runs: int, replayed: int
+    ) -> Address | Unresolved:
         """The address of launches with these anchors, or why they have none.
 
         Args:
             place: name id of the line, or index of the stack.
             mark: name id of the range round the module, -1 for none.
+            runs: name id of the line of the program that runs generated code, -1 for none.
         """
         if way == _NO_LAUNCH:
             return "no-launch"
@@ -234,9 +261,9 @@ class _Finder:
         path = name["path"] if name else None
         late = bool(backward) if stack is None else bool(backward) or stack.backward
         behind = self._generated.get((found.file, found.line))
-        if behind is not None:
+        if behind is not None and (lines := behind.lines_in(self._lines.get(runs))):
             module = below(path, behind.module)
-            return Address(behind.lines, module, late, "compiled", behind.kernel, bool(replayed))
+            return Address(lines, module, late, "compiled", behind.kernel, bool(replayed))
         if (found.file, found.line) in self._generated or is_generated(found.file):
             return "generated"
         return Address((found,), path, late, _VIA[way], replayed=bool(replayed))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from profrun.contract.code_paths import is_own
@@ -20,14 +20,21 @@ class GeneratedKernel:
 
     Attributes:
         kernel: name and handle of the kernel that is called there.
-        lines: of the program, each once.
+        lines: of the program, each once; None for operations in whose stacks no line is the program's.
         module: the innermost module that all its operations lie in, below the one that was compiled and empty
             for that one; None where the compiler does not tell it.
     """
 
     kernel: str
-    lines: tuple[Line, ...]
+    lines: tuple[Line | None, ...]
     module: str | None
+
+    def lines_in(self, runs: Line | None) -> tuple[Line, ...]:
+        """The lines behind the kernel where this line of the program runs the generated code.
+
+        It stands for operations without a line of the program, as it does without torch.compile.
+        """
+        return tuple(dict.fromkeys(line for one in self.lines if (line := one or runs) is not None))
 
 
 GeneratedKernels = dict[tuple[str, int], GeneratedKernel | None]
@@ -36,26 +43,36 @@ GeneratedKernels = dict[tuple[str, int], GeneratedKernel | None]
 
 @dataclass
 class _Operation:
+    """An operation as it is collected.
+
+    Attributes:
+        known: whether its stack is told.
+        line: the innermost line of the program in its stack.
+    """
+
     module: str | None
     view: bool
-    stack: list[Line] = field(default_factory=list)
+    known: bool = False
+    line: Line | None = None
 
 
 def generated_kernels(trace: Trace) -> GeneratedKernels:
     """(file, line of generated code that calls a kernel) -> what stands behind it."""
     rows = trace.sql(
-        "SELECT file, line, kernel, operation, module, is_view, source_file, source_line, source_function "
-        "FROM generated ORDER BY file, line, kernel, operation, frame"
+        "SELECT file, line, kernel, operation, module, is_view, is_own, source_file, source_line, "
+        "source_function FROM generated ORDER BY file, line, kernel, operation, frame"
     ).rows
     calls: dict[tuple[str, int], dict[tuple[str, int], _Operation]] = {}
-    for file, line, kernel, number, module, view, *source in rows:
+    for file, line, kernel, number, module, view, own, *source in rows:
         one = calls.setdefault((file, line), {}).setdefault((kernel, number), _Operation(module, view))
         if source[0] is not None:
-            one.stack.append(Line(*source))
+            one.known = True
+            if is_own(source[0]) if own is None else own:
+                one.line = Line(*source)  # frames come outermost first, so the last one stays
     found = {}
     for place, operations in calls.items():
         kernels = {kernel for kernel, _ in operations}
-        told = [one for one in operations.values() if one.stack]
+        told = [one for one in operations.values() if one.known]
         # A line that calls two kernels tells neither's.
         found[place] = _behind(kernels.pop(), told) if len(kernels) == 1 and told else None
     return found
@@ -64,7 +81,7 @@ def generated_kernels(trace: Trace) -> GeneratedKernels:
 def _behind(kernel: str, operations: list[_Operation]) -> GeneratedKernel:
     """Views add no work: they count only where a kernel does nothing else, as in a copy of what they see."""
     working = [one for one in operations if not one.view] or operations
-    lines = dict.fromkeys(_innermost(one.stack) for one in working)
+    lines = dict.fromkeys(one.line for one in working)
     modules = [one.module for one in working]
     known = [_parts(module) for module in modules if module is not None]
     alike = itertools.takewhile(lambda parts: len(set(parts)) == 1, zip(*known, strict=False))
@@ -83,9 +100,3 @@ def below(outer: str | None, inner: str | None) -> str | None:
         outer: the module that was compiled, as the ranges name it. inner: the module below it.
     """
     return ".".join([*_parts(outer), *_parts(inner)]) or outer
-
-
-def _innermost(stack: list[Line]) -> Line:
-    """The innermost line of the program itself, or where all are of installed packages the innermost."""
-    own = [line for line in stack if is_own(line.file)]
-    return (own or stack)[-1]

@@ -74,7 +74,8 @@ class MappingRecorder(TorchRecorder):
         self._files = files
 
     def _saved(self, name: str, profile: Any) -> None:
-        code = generated_code()
+        packages = self.context.options.get("packages")
+        code = generated_code(packages if isinstance(packages, (list, tuple)) else ())
         if code.files:
             self._write(f"{name}{generated_code_file.ENDING}", code)
         behind = {

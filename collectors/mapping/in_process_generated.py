@@ -12,9 +12,11 @@ import gc
 import json
 import re
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ...contract.code_paths import is_own, package_of
 from ...contract.generated_code import (
     GeneratedCall,
     GeneratedCode,
@@ -24,13 +26,17 @@ from ...contract.generated_code import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Collection, Iterable, Iterator, Mapping
 
 _HANDLES = re.compile(r"^\s*# \[Provenance debug handles\] (?P<names>.+)$")
 
 
-def generated_code() -> GeneratedCode:
-    """The generated code of all graphs that are compiled in this process; empty without torch.compile."""
+def generated_code(packages: Collection[str] = ()) -> GeneratedCode:
+    """The generated code of all graphs that are compiled in this process; empty without torch.compile.
+
+    Args:
+        packages: installed packages whose files count as the program's own.
+    """
     graph = getattr(sys.modules.get("torch._inductor.output_code"), "CompiledFxGraph", None)
     cache = getattr(sys.modules.get("torch._inductor.codecache"), "PyCodeCache", None)
     if graph is None or cache is None:
@@ -41,16 +47,20 @@ def generated_code() -> GeneratedCode:
         path = paths.get(one.cache_key) if type(one) is graph else None
         if path is not None and one.source_code:
             stacks = getattr(one, "inductor_provenance_stack_traces_str", None)
-            found[path] = GeneratedFile(path, tuple(calls(one.source_code, json.loads(stacks or "{}"))))
+            rows = calls(one.source_code, json.loads(stacks or "{}"), packages)
+            found[path] = GeneratedFile(path, tuple(rows))
     return GeneratedCode(tuple(found[path] for path in sorted(found)))
 
 
-def calls(text: str, stacks: Mapping[str, Iterable[str]]) -> Iterator[GeneratedCall]:
+def calls(
+    text: str, stacks: Mapping[str, Iterable[str]], packages: Collection[str] = ()
+) -> Iterator[GeneratedCall]:
     """The lines of generated code that call a kernel.
 
     Args:
         text: the code.
         stacks: kernel and handle -> the stacks of its operations, as Python prints them.
+        packages: as for ``generated_code``.
     """
     waiting: list[str] = []
     for number, line in enumerate(text.splitlines(), 1):
@@ -60,13 +70,17 @@ def calls(text: str, stacks: Mapping[str, Iterable[str]]) -> Iterator[GeneratedC
             continue
         for kernel in [one for one in waiting if _calls(line, one.rpartition(":")[0])]:
             waiting.remove(kernel)
-            yield GeneratedCall(number, kernel, tuple(_operations(stacks.get(kernel, ()))))
+            yield GeneratedCall(number, kernel, tuple(_operations(stacks.get(kernel, ()), packages)))
 
 
 def _calls(line: str, name: str) -> bool:
     return re.search(rf"(?<![\w.]){re.escape(name)}(?:\.run)?\(", line) is not None
 
 
-def _operations(texts: Iterable[str]) -> Iterator[Operation]:
-    """Each different operation once."""
-    yield from dict.fromkeys(one for text in texts for one in operations_of(text))
+def _operations(texts: Iterable[str], packages: Collection[str]) -> Iterator[Operation]:
+    """Each different operation once; its lines say whether they are the program's own."""
+    for one in dict.fromkeys(one for text in texts for one in operations_of(text)):
+        stack = tuple(
+            replace(line, own=is_own(line.file) or package_of(line.file) in packages) for line in one.stack
+        )
+        yield replace(one, stack=stack)

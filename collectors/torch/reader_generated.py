@@ -11,7 +11,7 @@ from profrun.traces.writer import TraceWriter
 
 _COLUMNS = (
     *("file", "line", "kernel", "operation", "frame"),
-    *("source_file", "source_line", "source_function", "op", "module", "is_view"),
+    *("source_file", "source_line", "source_function", "is_own", "op", "module", "is_view"),
 )
 
 
@@ -27,8 +27,8 @@ def generated(writer: TraceWriter, sources: Sequence[Source]) -> None:
 def _rows(file: GeneratedFile) -> Iterator[tuple[object, ...]]:
     for call in file.calls:
         if not call.operations:
-            yield file.path, call.line, call.kernel, 0, 0, None, None, None, None, None, False
+            yield file.path, call.line, call.kernel, 0, 0, None, None, None, None, None, None, False
         for number, op in enumerate(call.operations):
             for frame, line in enumerate(op.stack):
                 place = (file.path, call.line, call.kernel, number, frame)
-                yield *place, line.file, line.line, line.function, op.name, op.module, op.view
+                yield *place, line.file, line.line, line.function, line.own, op.name, op.module, op.view

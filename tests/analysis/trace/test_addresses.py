@@ -121,6 +121,19 @@ def test_a_fused_kernel_has_the_lines_that_the_compiler_tells() -> None:
     assert told(COMPILED, side) == {"triton_poi_fused_gelu_0": (A, B, None, False, "compiled")}
 
 
+def test_work_of_a_library_has_the_line_that_runs_it_as_without_the_compiler() -> None:
+    """Where the mapping counts the library as the program's own, its line counts."""
+    library = Line("/venv/lib/python3.12/site-packages/timm/layers.py", 5, "gelu")
+    rows = behind("triton_poi_fused_gelu_0:4", [library])
+    assert told(COMPILED, {"generated": rows}) == {"triton_poi_fused_gelu_0": (B, None, False, "compiled")}
+    own = [{**row, "is_own": True} for row in rows]
+    assert told(COMPILED, {"generated": own}) == {
+        "triton_poi_fused_gelu_0": (library, None, False, "compiled")
+    }
+    both = behind("triton_poi_fused_gelu_0:4", [A], [library])
+    assert told(COMPILED, {"generated": both}) == {"triton_poi_fused_gelu_0": (A, B, None, False, "compiled")}
+
+
 def test_views_add_no_work_where_a_kernel_does_other_work() -> None:
     mixed = {"generated": behind("triton_poi_fused_gelu_0:4", [A], [B], views=[1])}
     views = {"generated": behind("triton_poi_fused_gelu_0:4", [A], [B], views=[0, 1])}

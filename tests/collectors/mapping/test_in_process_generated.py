@@ -24,10 +24,18 @@ SINE = '  File "/me/model.py", line 3, in forward\n    x = x.sin()\n'
 
 def test_a_call_has_the_handle_of_the_comment_before_it() -> None:
     found = list(calls(CODE, {"triton_poi_fused_sin_0:2": [SINE, SINE, "damaged"]}))
-    sine = Operation((SourceLine("/me/model.py", 3, "forward"),))
+    sine = Operation((SourceLine("/me/model.py", 3, "forward", own=True),))
     assert found == [
         GeneratedCall(4, "extern_kernels.mm:1"),
         GeneratedCall(7, "triton_poi_fused_sin_0:2", (sine,)),
         GeneratedCall(9, "cpp_fused_0:3"),
         GeneratedCall(11, "extern_kernels.addmm:4"),
     ], "the last call of mm has no comment of its own"
+
+
+def test_lines_of_packages_that_count_as_the_programs_own_say_so() -> None:
+    place = "/venv/lib/python3.12/site-packages/timm/layers.py"
+    text = f'  File "{place}", line 5, in forward\n    x = x.sin()\n'
+    for packages, own in (((), False), (("timm",), True), (("torch",), False)):
+        found = list(calls(CODE, {"triton_poi_fused_sin_0:2": [text]}, packages))
+        assert found[1].operations[0].stack == (SourceLine(place, 5, "forward", own=own),)
