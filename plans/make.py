@@ -46,7 +46,8 @@ def make_plan(job: Job, *, vendor: str = "auto") -> Plan:
         raise UsageError(f"no vendor '{vendor}'", fix=f"use one of {', '.join(VENDORS)}")
     if vendor in ("nvidia", "amd"):
         _refuse_foreign(job, vendor)
-    points = list(_points(job, vendor))
+    # Mappings come last: the trials that measure follow one another as they do without any.
+    points = sorted(_points(job, vendor), key=lambda point: point[1] == MAPPING)
     kept = [point for point in points if not _is_idle_twin(job, vendor, *point)]
     gone = len(points) - len(kept)
     left_out = (f"{counted(gone, 'launch-blocking twin')} left out: no GPU",) if gone else ()

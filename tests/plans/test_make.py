@@ -400,3 +400,20 @@ def test_a_path_where_no_tool_is_ends_the_trial_with_the_reason(tmp_path: Path) 
     ended = wrapped_trial(tmp_path / "run", tmp_path / "missing")
     assert ended["state"] == "failed"
     assert f"there is no nsys at {tmp_path}/missing on this machine" in ended["reason"]
+
+
+def test_with_lines_the_other_trials_are_the_same_and_the_mappings_come_last() -> None:
+    """One mapping per variant, whatever the repeats and the launch blocking are."""
+    spec = AB + "repeats: 2\nlaunch_blocking: both\ncollectors: [none, torch]\n"
+    without, with_lines = make_plan(job(spec)), make_plan(job(spec + "ranges: {lines: true}\n"))
+    count = len(without.trials)
+    assert [trial.id for trial in with_lines.trials[:count]] == [trial.id for trial in without.trials]
+    assert [trial.id[4:] for trial in with_lines.trials[count:]] == ["a-mapping-r1", "b-mapping-r1"]
+    for one, other in zip(without.trials, with_lines.trials, strict=False):
+        a, b = (
+            to_json(make_command(plan, trial, "x", cwd="/me"))
+            for plan, trial in ((without, one), (with_lines, other))
+        )
+        assert b["ranges"].pop("lines"), "what the job asks for is told, and nothing else differs"
+        assert not a["ranges"].pop("lines")
+        assert a == b
