@@ -1,8 +1,8 @@
 """How much of the GPU time of real programs has an address: ``python bench/lines.py OUT [PROGRAM ...]``.
 
-Each of ``bench/programs/lines`` is run eager and compiled, with a mapping beside a trial under torch.profiler.
-A row for each shows the share of its GPU time with an address, and why the rest has none. Needs an NVIDIA GPU,
-and transformers and lightning for three of the programs.
+Each of ``bench/programs/lines`` is run eager and compiled, with a mapping beside a trial under
+torch.profiler. A row for each shows the share of its GPU time with an address, and why the rest has none.
+Needs an NVIDIA GPU, and transformers and lightning for three of the programs.
 """
 
 from __future__ import annotations
