@@ -10,6 +10,7 @@ from profrun.errors import ProfrunError
 from profrun.runner.mapped import find_mapped, run_of
 
 if TYPE_CHECKING:
+    from profrun.analysis.trace.addresses import Addresses
     from profrun.analysis.trace.line_table import PlaceTable
     from profrun.reports.content import Places, Source
     from profrun.traces.trace import Trace
@@ -43,12 +44,12 @@ def places_of(trace: Trace, *, source: bool = False) -> tuple[Places | None, str
         return None, NO_SOURCE if source else ""
     columns, known = frame(trace), found.addresses
     lines = place_table(columns, known, "line")
-    text = _source(trace, lines) if source else None
+    text = _source(trace, lines, known) if source else None
     modules = place_table(columns, known, "module")
     return Places(lines, modules, line_tree(columns, known), found.mapping, text), ""
 
 
-def _source(trace: Trace, lines: PlaceTable) -> Source:
+def _source(trace: Trace, lines: PlaceTable, known: Addresses) -> Source:
     """The source round the lines of a trace, without the values that its run and this environment hide."""
     from profrun.analysis.trace.frame import frame
     from profrun.reports.content import Source
@@ -61,4 +62,4 @@ def _source(trace: Trace, lines: PlaceTable) -> Source:
         return Source((), (f"no source is shown, because it may hold secrets: {error}",))
     epoch_ns = trace.meta.get("epoch_ns")
     began_ns = epoch_ns + frame(trace).extent[0] if epoch_ns is not None else None
-    return source_of(lines, redactor, began_ns)
+    return source_of(lines, redactor, began_ns, known.digests)

@@ -7,13 +7,14 @@ so only regular files that are called ``.py`` are read, and no link is followed.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING
 
 from profrun.contract.line_names import Line
 from profrun.contract.safe_files import OddFileError, read_file
+from profrun.contract.source_digests import digests_of
 from profrun.contract.units import counted, percent_text
 from profrun.reports.content import SOURCE_SHARE, Source, SourceBlock
 from profrun.runner.source_secrets import public_lines
@@ -34,20 +35,27 @@ _BYTES = 4 << 20
 
 @dataclass(frozen=True)
 class _File:
-    """The lines of a file without its secrets, or why it has none; and whether it is newer than the trace."""
+    """The lines of a file without its secrets, or why it has none; and whether it is another than that of the trace."""
 
     lines: Sequence[str]
     missing: str = ""
-    newer: bool = False
+    changed: bool = False
 
 
-def source_of(table: PlaceTable, redactor: Redactor, recorded_ns: int | None) -> Source:
+def source_of(
+    table: PlaceTable,
+    redactor: Redactor,
+    recorded_ns: int | None,
+    digests: Mapping[str, tuple[str, ...]] | None = None,
+) -> Source:
     """The lines of the program round those with at least ``SOURCE_SHARE`` of the GPU time.
 
     Args:
         table: the GPU time by line.
         redactor: knows the values that are hidden.
         recorded_ns: unix ns at which the recording began; None where that is not known.
+        digests: file -> digest of each line when the program was mapped. Of other files, a change is told by
+            the time of the file.
     """
     wanted = [row.place for row in table.rows if row.share >= SOURCE_SHARE and isinstance(row.place, Line)]
     notes = [] if wanted else [f"no line has {percent_text(SOURCE_SHARE)} of the GPU time"]
@@ -60,11 +68,11 @@ def source_of(table: PlaceTable, redactor: Redactor, recorded_ns: int | None) ->
         numbers[line.file].append(line.line)
     blocks: list[SourceBlock] = []
     for name, mine in numbers.items():
-        file = _read(name, redactor, recorded_ns)
+        file = _read(name, redactor, recorded_ns, (digests or {}).get(name))
         if file.missing:
             notes.append(f"{name} is not shown: {file.missing}")
             continue
-        if file.newer:
+        if file.changed:
             notes.append(f"{name} was changed after the recording: its lines may be others now")
         beyond = [number for number in mine if number > len(file.lines)]
         if beyond:
@@ -89,7 +97,7 @@ def _blocks(name: str, lines: Sequence[str], numbers: Sequence[int]) -> Iterator
         yield SourceBlock(name, first, tuple(shown))
 
 
-def _read(name: str, redactor: Redactor, recorded_ns: int | None) -> _File:
+def _read(name: str, redactor: Redactor, recorded_ns: int | None, known: tuple[str, ...] | None) -> _File:
     path = Path(name)
     if not path.is_absolute():
         return _File((), "the recording has no whole path of it")
@@ -107,5 +115,15 @@ def _read(name: str, redactor: Redactor, recorded_ns: int | None) -> _File:
     lines = public_lines(text, redactor)
     return _File(
         lines[:-1] if lines[-1] == "" else lines,
-        newer=recorded_ns is not None and changed_ns > recorded_ns,
+        changed=(recorded_ns is not None and changed_ns > recorded_ns)
+        if known is None
+        else _differs(text, known),
     )
+
+
+def _differs(text: str, known: tuple[str, ...]) -> bool:
+    """Whether the lines of a file are others than those with these digests; blank lines at its end aside."""
+    now = list(digests_of(text))
+    while now and not now[-1]:
+        now.pop()
+    return tuple(now) != known
