@@ -35,7 +35,7 @@ _BYTES = 4 << 20
 
 @dataclass(frozen=True)
 class _File:
-    """The lines of a file without its secrets, or why it has none; and whether it is another than that of the trace."""
+    """The lines of a file without its secrets, or why it has none; and whether it has changed."""
 
     lines: Sequence[str]
     missing: str = ""
@@ -113,11 +113,10 @@ def _read(name: str, redactor: Redactor, recorded_ns: int | None, known: tuple[s
     except (OSError, ValueError) as error:  # ValueError: a NUL in its name
         return _File((), getattr(error, "strerror", None) or str(error))
     lines = public_lines(text, redactor)
+    later = recorded_ns is not None and changed_ns > recorded_ns
     return _File(
         lines[:-1] if lines[-1] == "" else lines,
-        changed=(recorded_ns is not None and changed_ns > recorded_ns)
-        if known is None
-        else _differs(text, known),
+        changed=later if known is None else _differs(text, known),
     )
 
 

@@ -11,6 +11,7 @@ import pytest
 from profrun.analysis.trace.line_table import PlaceRow, PlaceTable
 from profrun.contract.line_names import Line
 from profrun.contract.redact import Redactor
+from profrun.contract.source_digests import digests_of
 from profrun.reports.content import Source
 from profrun.runner import source_text
 from profrun.runner.source_text import source_of
@@ -81,6 +82,14 @@ def test_a_file_that_was_changed_after_the_recording_is_shown_and_named(tmp_path
     found = source({(file, 5): 0.5}, recorded_ns=10**18 - 1)
     assert found.notes == (f"{file} was changed after the recording: its lines may be others now",)
     assert len(found.blocks) == 1
+
+
+def test_a_change_is_told_by_the_lines_where_the_mapping_knows_them(tmp_path: Path) -> None:
+    file = program(tmp_path)
+    known = digests_of(Path(file).read_text())
+    for before, notes in ((known, 0), ((*known[:4], "other", *known[5:]), 1), (known[:-1], 1)):
+        found = source_of(table({(file, 5): 0.5}), Redactor(), 0, {file: before})
+        assert len(found.notes) == notes
 
 
 def test_a_program_without_such_a_line_says_so(tmp_path: Path) -> None:
