@@ -8,10 +8,10 @@ number of the graph lie round the capture and round each replay.
 from __future__ import annotations
 
 import functools
-from types import FunctionType
 from typing import TYPE_CHECKING, Any, Callable, Protocol, runtime_checkable
 
 from ..contract.graph_names import CAPTURE, CAPTURED, REPLAY
+from .graph_class import graph_class
 
 if TYPE_CHECKING:
     from .lines import LineRanges
@@ -51,11 +51,8 @@ class Captures:
 
     def watch(self, torch: Torch) -> None:
         """Put ranges round captures and replays from now on."""
-        owner = getattr(torch.cuda, "CUDAGraph", None)
-        if owner is None or not all(
-            isinstance(getattr(owner, name, None), FunctionType)
-            for name in ("replay", "capture_begin", "capture_end")
-        ):
+        owner = graph_class(torch)
+        if owner is None:
             return
         replay, begin, end = owner.replay, owner.capture_begin, owner.capture_end
 

@@ -7,6 +7,7 @@ from types import FunctionType
 from typing import TYPE_CHECKING, Any, Callable
 
 from .calls import same_thing
+from .graph_class import graph_class
 
 if TYPE_CHECKING:
     from types import ModuleType
@@ -53,11 +54,8 @@ def _nothing() -> None:
 
 def watch_graphs(torch: Torch, watch: CallWatch) -> None:
     """Tell of each replay of a CUDA graph, and of captures."""
-    owner = getattr(torch.cuda, "CUDAGraph", None)
-    if owner is None or not all(
-        isinstance(getattr(owner, name, None), FunctionType)
-        for name in ("replay", "capture_begin", "capture_end")
-    ):
+    owner = graph_class(torch)
+    if owner is None:
         return
     replay, begin, end = owner.replay, owner.capture_begin, owner.capture_end
 
