@@ -14,9 +14,12 @@ from profrun.analysis.rules.finding import RuleFinding
 from profrun.analysis.rules.step_cost import StepCost
 from profrun.analysis.rules.step_use import StepUse
 from profrun.analysis.trace.critical_path import CriticalPath as CriticalPathValue
+from profrun.analysis.trace.line_table import PlaceTable
 from profrun.analysis.trace.summary import Summary as SummaryValue
 from profrun.api.table import Table, table_of_field
+from profrun.contract.denominator import Denominator
 from profrun.reports.diagnosis_text import diagnose_text
+from profrun.reports.place_text import place_text
 from profrun.reports.terminal import critical_path_text, summary_text
 from profrun.reports.terminal_layout import Style
 
@@ -67,6 +70,20 @@ class Summary(Result, SummaryValue):
     def __str__(self) -> str:
         energy = self.energy_per_work
         return summary_text(self, STYLE, cost=self.step_cost, use=self.step_use, energy_per_work=energy)
+
+
+@dataclass(frozen=True, repr=False)
+class Places(Result, PlaceTable):
+    """GPU time by line or by module of the program; its table is rows.
+
+    Attributes:
+        of: what its times are of.
+    """
+
+    of: Denominator
+
+    def __str__(self) -> str:
+        return place_text(self, self.of, STYLE)
 
 
 class CriticalPath(Result, CriticalPathValue):

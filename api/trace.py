@@ -14,7 +14,7 @@ from profrun.traces.trace import query_error
 
 if TYPE_CHECKING:
     from profrun.analysis.trace.variation import Variation
-    from profrun.api.results import CriticalPath, Diagnosis, Summary
+    from profrun.api.results import CriticalPath, Diagnosis, Places, Summary
     from profrun.runner.stack_export import StackExport, StackFormat
     from profrun.traces.export import ExportResult
 
@@ -51,6 +51,24 @@ class Trace(TraceFiles):
         return Summary(
             **found, step_cost=context.cost, step_use=step_use(context), energy_per_work=energy_per_work(self)
         )
+
+    def places(self, by: Literal["line", "module"] = "line") -> Places:
+        """GPU time by line or by module of the program, most time first.
+
+        Args:
+            by: line or module.
+
+        Raises:
+            InconclusiveError: nothing tells the lines: no mapping (``ranges: {lines: true}``) lies beside the
+                trace.
+        """
+        from profrun.analysis.trace.frame import frame
+        from profrun.analysis.trace.line_table import place_table
+        from profrun.analysis.trace.steps import denominator
+        from profrun.api.results import Places
+        from profrun.runner.mapped import mapped
+
+        return Places(**vars(place_table(frame(self), mapped(self), by)), of=denominator(self))
 
     def diagnose(self) -> Diagnosis:
         """What slows the program down, the gravest first, each finding with what could be gained at most.

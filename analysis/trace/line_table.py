@@ -24,7 +24,8 @@ class PlaceRow:
     """A line or a module, with the GPU work that it launched. Times are ns in total, over all steps.
 
     Attributes:
-        place: the line, the qualified name of the module, or the reason for which work has no address.
+        name: function that the line lies in, or the qualified name of the module.
+        file, line: of a line; None of a module.
         gpu_ns: time of its GPU work; of work that it shares with others its part.
         backward_ns: the part of ``gpu_ns`` that is work of its backward.
         shared_ns: the part of ``gpu_ns`` that is of kernels made of several lines.
@@ -33,7 +34,9 @@ class PlaceRow:
         share: ``gpu_ns`` of all GPU work of these steps.
     """
 
-    place: Line | str
+    name: str
+    file: str | None
+    line: int | None
     gpu_ns: int
     backward_ns: int
     shared_ns: int
@@ -41,6 +44,13 @@ class PlaceRow:
     kernels: tuple[str, ...]
     share: float
     share_of: str = field(default="time of all GPU work of the steps", init=False)
+
+    @property
+    def place(self) -> Line | str:
+        """The line, or the name of the module."""
+        if self.file is None or self.line is None:
+            return self.name
+        return Line(self.file, self.line, self.name)
 
 
 @dataclass(frozen=True)
@@ -113,8 +123,11 @@ def place_table(
 
 def _row(place: Line | str, found: _Sum, whole: int, kernels: int) -> PlaceRow:
     largest = sorted(found.kernels, key=lambda name: (-found.kernels[name], name))
+    at = place if isinstance(place, Line) else None
     return PlaceRow(
-        place,
+        at.function if at is not None else str(place),
+        at.file if at is not None else None,
+        at.line if at is not None else None,
         found.gpu,
         found.backward,
         found.shared,

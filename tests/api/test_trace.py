@@ -18,6 +18,7 @@ from profrun.errors import InputError, UnavailableError, UsageError
 from tests.analysis.sampled import World, wandering
 from tests.api.conftest import plain, recording
 from tests.cli.running import call
+from tests.reports.mapped_run import mapped_run
 from tests.tracekit import make_trace
 
 Capture = pytest.CaptureFixture[str]
@@ -219,3 +220,17 @@ def test_a_notebook_shows_the_summary(trace: profrun.Trace) -> None:
     assert page.startswith("<pre>torch by kineto")
     assert "aten::addmm" in page
     assert repr(trace) == f"Trace({str(trace.path)!r})"
+
+
+def test_gpu_time_by_line_is_a_table(tmp_path: Path) -> None:
+    run, folder = mapped_run(tmp_path)
+    with profrun.open(run.trial("001-default-torch-r1").trace) as trace:
+        found = trace.places()
+        assert str(found).strip().startswith("GPU time by line per step\n")
+        rows = found.table("rows").dicts()
+        assert {row["file"] for row in rows} == {str(folder / "model.py"), str(folder / "train.py")}
+        assert sum(row.gpu_ns for row in found.rows) + sum(found.unresolved.values()) == found.gpu_ns
+        modules = trace.places("module").table("rows").dicts()
+        assert [row["file"] for row in modules if row["name"] == "layers.0.mlp"] == [None]
+        query = "SELECT count(DISTINCT line) > 3 AS several FROM kernel_address"
+        assert trace.query(query).dicts() == [{"several": True}]

@@ -9,8 +9,8 @@ from profrun.reports.source_listing import SourceIds, source_html
 from tests.reports.documents import parse
 
 LINES = (
-    PlaceRow(Line("/me/a.py", 8, "f"), 300, 0, 0, 1, ("k",), 0.3),
-    PlaceRow(Line("/me/a.py", 8, "<lambda>"), 200, 0, 0, 1, ("k",), 0.2),
+    PlaceRow("f", "/me/a.py", 8, 300, 0, 0, 1, ("k",), 0.3),
+    PlaceRow("<lambda>", "/me/a.py", 8, 200, 0, 0, 1, ("k",), 0.2),
 )
 TABLE = PlaceTable("line", 1, 1000, LINES, {})
 SOURCE = Source((SourceBlock("/me/a.py", 7, ("a = 1", "b = '</pre><script>'")),), ("b.py is not shown: x",))

@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 
 from profrun.analysis.trace.line_table import PlaceRow, PlaceTable
-from profrun.contract.line_names import Line
 from profrun.contract.redact import Redactor
 from profrun.contract.source_digests import digests_of
 from profrun.reports.content import Source
@@ -19,7 +18,7 @@ from profrun.runner.source_text import source_of
 
 def table(shares: Mapping[tuple[str, int], float]) -> PlaceTable:
     rows = [
-        PlaceRow(Line(file, line, "f"), round(share * 1000), 0, 0, 1, ("k",), share)
+        PlaceRow("f", file, line, round(share * 1000), 0, 0, 1, ("k",), share)
         for (file, line), share in shares.items()
     ]
     return PlaceTable("line", 1, 1000, tuple(rows), {})
