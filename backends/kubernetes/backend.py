@@ -51,7 +51,7 @@ from profrun.backends.tail import has_ended, trial_lines
 from profrun.contract.command import Command, ImageUsed
 from profrun.contract.exit import Exit
 from profrun.contract.states import Status
-from profrun.errors import ProfrunError
+from profrun.errors import ProfrunError, UnavailableError
 from profrun.plans.model import Plan, Trial
 from profrun.store.documents import read_exit, request_cancel, status_of, unsettled
 from profrun.store.events import Handle
@@ -88,6 +88,7 @@ class KubernetesBackend:
         self._fastest, self._slowest = fastest, slowest
         self._last: object = None
         self._placed: set[tuple[str, object]] = set()  # (pod, node) that are written down
+        self._imaged: set[str] = set()  # trials that have ended, whose images were asked for
         self._polling = JobPolling(lag_s=lag_s, stuck_s=stuck_s)
 
     def lane(self, prepared: PreparedPlan, trial: Trial) -> Lane:
@@ -222,6 +223,7 @@ class KubernetesBackend:
         found: dict[str, Status] = {}
         open_: dict[str, Exit] = {}  # it may be started again, or some of its ranks may still run
         rest: dict[str, PodHandle] = {}
+        told: dict[str, PodHandle] = {}  # ended, and its image may not have been noted while it ran
         for trial, handle in handles.items():
             known = pod_handle(trial, handle, run)
             ended = read_exit(run.trial(trial))
@@ -229,6 +231,8 @@ class KubernetesBackend:
                 found[trial] = status_of(ended)
                 if known is not None and unsettled(ended):
                     open_[trial], rest[trial] = ended, known
+                elif known is not None and trial not in self._imaged:
+                    told[trial] = known
             elif known is None:
                 found[trial] = Status("lost", "it was never queued")
             else:
@@ -248,6 +252,7 @@ class KubernetesBackend:
             found |= {trial: status for trial, status in over.items() if status is not None}
             note_images(members, pods, run)
             self._note_nodes(run, pods)
+        self._note_last_images(told, run)
         self._back_off(versions)
         return {trial: found[trial] for trial in handles}
 
@@ -264,6 +269,17 @@ class KubernetesBackend:
         if ended.silent:
             return self._polling.silent(api, trial, known, ended, jobs, pods)
         return status_of(ended) if all_ended(known, jobs, pods) else None
+
+    def _note_last_images(self, ended: Mapping[str, PodHandle], run: Run) -> None:
+        """Note the images of trials that have ended, each once: a short one may end between two questions.
+
+        Without an answer of the API server nothing is noted: the trials have said how they ended.
+        """
+        with contextlib.suppress(UnavailableError):
+            for api, members in self._by_api(ended):
+                pods, _ = api.pods(_selector(run))
+                note_images(members, pods, run)
+        self._imaged |= ended.keys()
 
     def _note_nodes(self, run: Run, pods: Sequence[ApiObject]) -> None:
         """Which nodes the pods have, whenever one has got its own."""

@@ -450,6 +450,25 @@ def test_the_digest_that_ran_is_kept(
     assert kept == {[*handles][2]: "python@sha256:abc"}
 
 
+def test_the_digest_of_a_trial_that_ended_between_two_questions_is_kept(
+    server: Server, backend: KubernetesBackend, run: Run, handles: dict[str, Handle]
+) -> None:
+    """It is asked for once; a server that does not answer holds up no trial that has said how it ended."""
+    first, second, *_ = handles
+    for place, trial in enumerate((first, second)):
+        pod(server, place, "Succeeded", {"terminated": {"exitCode": 0}})
+        server.of("pods")[place]["status"]["containerStatuses"][0]["imageID"] = f"python@sha256:{place}"
+        end(run, Exit(trial, "finished", exit_code=0))
+    assert backend.status({first: handles[first]}, run)[first].state == "finished"
+    kept = json.loads((run.path / "kubernetes/images.json").read_text())
+    assert kept == {first: "python@sha256:0"}
+    server.requests.clear()
+    backend.status({first: handles[first]}, run)
+    assert server.asked("GET", "/pods") == 0
+    server.faults = [Fault("GET", "/pods", "drop")] * 9
+    assert backend.status({second: handles[second]}, run)[second].state == "finished"
+
+
 def test_five_hundred_trials_are_one_job(server: Server, backend: KubernetesBackend, run: Run) -> None:
     ready(server)
     variants = ", ".join(f"v{index}: {{n: {index}}}" for index in range(500))
