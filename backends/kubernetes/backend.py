@@ -223,7 +223,7 @@ class KubernetesBackend:
         found: dict[str, Status] = {}
         open_: dict[str, Exit] = {}  # it may be started again, or some of its ranks may still run
         rest: dict[str, PodHandle] = {}
-        told: dict[str, PodHandle] = {}  # ended, and its image may not have been noted while it ran
+        told: dict[str, PodHandle] = {}  # ended: a short one may have ended before its image was seen
         for trial, handle in handles.items():
             known = pod_handle(trial, handle, run)
             ended = read_exit(run.trial(trial))
@@ -237,8 +237,9 @@ class KubernetesBackend:
                 found[trial] = Status("lost", "it was never queued")
             else:
                 rest[trial] = known
-        versions = []
+        versions, asked = [], list[Api]()
         for api, members in self._by_api(rest):
+            asked.append(api)
             jobs = {name_of(job): job for job in api.jobs(_selector(run))}
             pods, _ = api.pods(_selector(run))
             versions += [pod["metadata"].get("resourceVersion") for pod in pods]
@@ -250,9 +251,9 @@ class KubernetesBackend:
             going = {trial: known for trial, known in members.items() if over.get(trial) is None}
             found |= self._polling.states(api, going, jobs, pods, run)
             found |= {trial: status for trial, status in over.items() if status is not None}
-            note_images(members, pods, run)
+            note_images({**members, **told}, pods, run)
             self._note_nodes(run, pods)
-        self._note_last_images(told, run)
+        self._note_last_images(told, asked, run)
         self._back_off(versions)
         return {trial: found[trial] for trial in handles}
 
@@ -270,15 +271,19 @@ class KubernetesBackend:
             return self._polling.silent(api, trial, known, ended, jobs, pods)
         return status_of(ended) if all_ended(known, jobs, pods) else None
 
-    def _note_last_images(self, ended: Mapping[str, PodHandle], run: Run) -> None:
-        """Note the images of trials that have ended, each once: a short one may end between two questions.
+    def _note_last_images(self, ended: Mapping[str, PodHandle], asked: Sequence[Api], run: Run) -> None:
+        """Note the images of trials that have ended, of clusters whose pods were not listed already.
 
         Without an answer of the API server nothing is noted: the trials have said how they ended.
+
+        Args:
+            asked: the clusters whose pods were listed.
         """
         with contextlib.suppress(UnavailableError):
             for api, members in self._by_api(ended):
-                pods, _ = api.pods(_selector(run))
-                note_images(members, pods, run)
+                if api not in asked:
+                    pods, _ = api.pods(_selector(run))
+                    note_images(members, pods, run)
         self._imaged |= ended.keys()
 
     def _note_nodes(self, run: Run, pods: Sequence[ApiObject]) -> None:

@@ -43,7 +43,7 @@ watch() {
     local cancelled=1
     for step in $(squeue -h --steps -j "$SLURM_JOB_ID" -o "%i|%j" | sed -n "s/|profrun:$id\$//p"); do
         echo "profrun: step $step goes on although $id has ended, and is cancelled"
-        trap "" TERM # srun may end, and the end of the watch be asked for, before scancel has returned
+        trap "" TERM # srun may end before scancel returns, and then the script ends this watch
         scancel --quiet "$step" && cancelled=0
     done
     return $cancelled
