@@ -13,8 +13,11 @@ from dataclasses import dataclass
 
 FORMAT = 2
 ENDING = ".generated.json"
+_VIEW, _SUM = ", a view", ", a sum of gradients"
 _OPERATION = re.compile(
-    r'^  Operation "(?P<name>[^"\n]*)"(?:, module "(?P<module>[^"\n]+)")?(?P<view>, a view)?$', re.MULTILINE
+    r'^  Operation "(?P<name>[^"\n]*)"(?:, module "(?P<module>[^"\n]+)")?'
+    rf"(?P<kind>{_VIEW}|{_SUM})?$",
+    re.MULTILINE,
 )
 _FRAME = re.compile(r'^\s*File "(?P<file>[^"\n]+)", line (?P<line>\d+), in (?P<function>\S+)', re.MULTILINE)
 
@@ -46,12 +49,15 @@ class Operation:
         module: qualified name of its nn.Module below the module that was compiled, ``module_names.ROOT`` for
             that one; None where the compiler does not tell it.
         view: it only looks at its input in another way: where there is other work, it adds none.
+        gradient_sum: it adds up the gradients of a tensor that is used several times. The compiler tells the
+            stack of one of these uses, which is chance.
     """
 
     stack: tuple[SourceLine, ...]
     name: str | None = None
     module: str | None = None
     view: bool = False
+    gradient_sum: bool = False
 
 
 @dataclass(frozen=True)
@@ -85,10 +91,15 @@ class GeneratedCode:
     format: int = FORMAT
 
 
-def operation_text(name: str, module: str | None, *, view: bool) -> str:
-    """The line that tells the operation of a stack, to be added at its end."""
+def operation_text(name: str, module: str | None, *, view: bool = False, gradient_sum: bool = False) -> str:
+    """The line that tells the operation of a stack, to be added at its end; a stack may be empty."""
     where = f', module "{module}"' if module else ""
-    return f'  Operation "{name}"{where}{", a view" if view else ""}'
+    return f'  Operation "{name}"{where}{_VIEW if view else _SUM if gradient_sum else ""}'
+
+
+def tells_operation(text: str) -> bool:
+    """Whether a text has an ``operation_text``."""
+    return _OPERATION.search(text) is not None
 
 
 def operations_of(text: str) -> tuple[Operation, ...]:
@@ -96,9 +107,8 @@ def operations_of(text: str) -> tuple[Operation, ...]:
     or without."""
     found, start = [], 0
     for end in _OPERATION.finditer(text):
-        stack = _stack(text[start : end.start()])
-        if stack:
-            found.append(Operation(stack, end["name"], end["module"], bool(end["view"])))
+        stack, kind = _stack(text[start : end.start()]), end["kind"]
+        found.append(Operation(stack, end["name"], end["module"], kind == _VIEW, kind == _SUM))
         start = end.end()
     rest = _stack(text[start:])
     return (*found, Operation(rest)) if rest else tuple(found)

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 Ints = NDArray[np.int64]
 _CODES = list(UNRESOLVED)
-_OTHER, _AMBIGUOUS = _CODES.index("other-work"), _CODES.index("ambiguous")
+_OTHER, _AMBIGUOUS, _NO_FORWARD = (_CODES.index(code) for code in ("other-work", "ambiguous", "no-forward"))
 MAIN = 0
 """Role of the thread that makes the steps; others have numbers by their first launch in the step."""
 
@@ -138,12 +138,18 @@ def _sequences(
         here = found.setdefault((one.rank, one.role), {})
         key = one.names.tobytes()
         of, why = known.of[one.place], known.why[one.place]
-        if key in here:
-            other = here[key].of != of
-            of = np.where(other, -1, of)
-            why = np.where(other, np.int8(_AMBIGUOUS), why)
-        here[key] = _Known(one.names, of, why.astype(np.int8))
+        now = _Known(one.names, of, why)
+        here[key] = _both(here[key], now) if key in here else now
     return {place: list(here.values()) for place, here in found.items()}
+
+
+def _both(one: _Known, other: _Known) -> _Known:
+    """What two equal sequences tell: the address of both, or of one where the other has no forward
+    because that ran before the recording."""
+    missing, unknown = one.why == _NO_FORWARD, other.why == _NO_FORWARD
+    of, why = np.where(missing, other.of, one.of), np.where(missing, other.why, one.why)
+    differs = ~missing & ~unknown & (one.of != other.of)
+    return _Known(one.names, np.where(differs, -1, of), np.where(differs, np.int8(_AMBIGUOUS), why))
 
 
 def _matched(one: _Launches, sequences: dict[tuple[int, int], list[_Known]]) -> tuple[Ints, NDArray[np.int8]]:

@@ -11,7 +11,8 @@ have the Python stacks of launches. The address of a kernel is found in this ord
 4. ``stack``: there is no such range, and the Python stack of the launch is recorded. The address is the
    innermost line in it that is of the program's own code. Where that is generated code, 3. applies.
 5. ``backward``: a thread of autograd launched it outside of any such node (gradients that are reduced, copied
-   or added up). The address is the line in which the main thread waits, the call of ``backward``.
+   or added up). The address is the line in which the main thread waits, the call of ``backward``. A node
+   whose forward ran before the recording has no address.
 
 Everything else has no address, with the reason. None is guessed. The Python functions that torch.profiler
 records (``with_stack``) tell no address: they have the line of the function's definition, and not the one
@@ -27,7 +28,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from profrun.analysis.trace.backward import autograd_nodes, is_engine
+from profrun.analysis.trace.backward import autograd_nodes, early_nodes, is_engine
 from profrun.analysis.trace.call_stacks import CallStacks, call_stacks
 from profrun.analysis.trace.frame import Frame, Index, frame
 from profrun.analysis.trace.generated_kernels import GeneratedKernels, below, generated_kernels
@@ -42,13 +43,16 @@ if TYPE_CHECKING:
     from profrun.traces.trace import Trace
 
 Via = Literal["line", "autograd", "compiled", "stack", "backward"]
-Unresolved = Literal["no-launch", "graph", "generated", "no-line", "no-stack", "other-work", "ambiguous"]
+Unresolved = Literal[
+    "no-launch", "graph", "generated", "no-line", "no-stack", "no-forward", "other-work", "ambiguous"
+]
 UNRESOLVED: dict[Unresolved, str] = {
     "no-launch": "the call that launched them is not recorded",
     "graph": "they were replayed by a CUDA graph",
     "generated": "torch.compile does not tell what its kernel stands for",
     "no-line": "no line of the program is round their launch, or in its stack",
     "no-stack": "their launch was recorded without a Python stack",
+    "no-forward": "the forward of their backward ran before the recording",
     "other-work": "the mapping launched no such kernels in this order",
     "ambiguous": "steps of the mapping launched the same kernels from different lines",
 }
@@ -123,7 +127,7 @@ def addresses(trace: Trace) -> Addresses | None:
         for number, line in lines.items()
         if line.file not in files or (line.file, line.line) in generated
     }
-    finder = _Finder(source, lines, autograd_nodes(trace), generated, stacks)
+    finder = _Finder(source, lines, autograd_nodes(trace), early_nodes(trace), generated, stacks)
     anchors = np.concatenate([finder.anchors(calls), (captured >= 0)[np.newaxis]])
     keys, place = np.unique(anchors, axis=1, return_inverse=True)
     rows: list[Address | Unresolved] = [finder.address(*(int(one) for one in key)) for key in keys.T]
@@ -136,7 +140,9 @@ def addresses(trace: Trace) -> Addresses | None:
     return Addresses(gpu, of[place], table, why[place], _digests(trace), waiting_lines(trace))
 
 
-_NO_LAUNCH, _GRAPH_REPLAY, _AT_LINE, _AT_NODE, _AT_STACK, _AT_BACKWARD, _NOWHERE = range(7)
+_NO_LAUNCH, _GRAPH_REPLAY, _AT_LINE, _AT_NODE, _AT_STACK, _AT_BACKWARD, _AT_EARLY, _NOWHERE = range(8)
+_EARLY = -2
+"""In the place of the line that runs generated code: it ran before the recording."""
 
 
 class _Finder:
@@ -145,6 +151,7 @@ class _Finder:
     Args:
         lines: name id -> line.
         nodes: for every slice that is an autograd node its forward op, -1 for others.
+        early: which slices are round a node whose forward ran before the recording.
         generated: (file, line of generated code) -> what stands behind it.
         stacks: of calls; None where none is recorded.
     """
@@ -154,6 +161,7 @@ class _Finder:
         source: Frame,
         lines: dict[int, Line],
         nodes: NDArray[np.int32],
+        early: NDArray[np.bool_],
         generated: GeneratedKernels,
         stacks: CallStacks | None,
     ) -> None:
@@ -170,6 +178,7 @@ class _Finder:
         ]
         self._is_program = self._is_line & source.has_name(ids, program)
         self._module_of = source.chase(source.named(ids, lambda text: MODULE.match(text) is not None))
+        self._early_of = source.chase(early)
         engine = source.named(ids, is_engine)
         self._engine_of = source.chase(engine)
         self._engine_tracks = np.unique(source.track[engine])
@@ -180,7 +189,7 @@ class _Finder:
         Returns:
             int64, shape (5, n): the way, the name id of the line or the number of the stack, the name id of
             the module, whether it is work of the backward, and the name id of the line of the program itself
-            that runs generated code; -1 where there is none.
+            that runs generated code; -1 where there is none, and _EARLY where it ran before the recording.
         """
         source = self._source
         known = calls >= 0
@@ -189,12 +198,13 @@ class _Finder:
         runs, _, _ = self._round(at, self._is_program)
         engine = (self._engine_of[at] >= 0) | np.isin(source.track[at], self._engine_tracks)
         engine &= known
-        waits = np.where((runs < 0) & engine, self._waiting_line(calls), -1)
+        early = known & (runs < 0) & (self._early_of[at] >= 0)
+        waits = np.where((runs < 0) & engine & ~early, self._waiting_line(calls), -1)
         graph = source.named(at, lambda text: GRAPH_LAUNCH.match(text) is not None)
         stack = np.full(len(at), -1) if self._stacks is None else self._stacks.at(source, at)
         way = np.select(
-            [~known, graph, (line >= 0) & node, line >= 0, stack >= 0, waits >= 0],
-            [_NO_LAUNCH, _GRAPH_REPLAY, _AT_NODE, _AT_LINE, _AT_STACK, _AT_BACKWARD],
+            [~known, graph, (line >= 0) & node, line >= 0, stack >= 0, early, waits >= 0],
+            [_NO_LAUNCH, _GRAPH_REPLAY, _AT_NODE, _AT_LINE, _AT_STACK, _AT_EARLY, _AT_BACKWARD],
             _NOWHERE,
         )
         line = np.where(line >= 0, line, waits)
@@ -202,7 +212,7 @@ class _Finder:
         module = np.where(anchor >= 0, self._module_of[anchor], -1)
         names = np.append(source.name, np.int32(-1))
         place = np.where(way == _AT_STACK, stack, names[line])
-        program = names[np.where(runs >= 0, runs, waits)]
+        program = np.where(early, _EARLY, names[np.where(runs >= 0, runs, waits)])
         late = node | engine | (waits >= 0)
         return np.stack([way, place, names[module], late, program]).astype(np.int64)
 
@@ -245,12 +255,14 @@ class _Finder:
         Args:
             place: name id of the line, or index of the stack.
             mark: name id of the range round the module, -1 for none.
-            runs: name id of the line of the program that runs generated code, -1 for none.
+            runs: name id of the line of the program that runs generated code, -1 for none, or _EARLY.
         """
         if way == _NO_LAUNCH:
             return "no-launch"
         if way == _GRAPH_REPLAY:
             return "graph"
+        if way == _AT_EARLY:
+            return "no-forward"
         if way == _NOWHERE:
             return "no-line" if self._lines else "no-stack"
         stack = self._stacks.table[place] if way == _AT_STACK and self._stacks is not None else None
@@ -265,7 +277,7 @@ class _Finder:
             module = below(path, behind.module)
             return Address(lines, module, late, "compiled", behind.kernel, bool(replayed))
         if (found.file, found.line) in self._generated or is_generated(found.file):
-            return "generated"
+            return "no-forward" if behind is not None and runs == _EARLY else "generated"
         return Address((found,), path, late, _VIA[way], replayed=bool(replayed))
 
 

@@ -47,6 +47,37 @@ def autograd_nodes(trace: Trace) -> NDArray[np.int32]:
 
 
 @memoised
+def early_nodes(trace: Trace) -> NDArray[np.bool_]:
+    """Which slices are the engine's round an autograd node whose forward ran before the recording began.
+
+    torch numbers the ops of a forward in their order, so the number of such a node is below that of every op
+    of a forward that is recorded. AccumulateGrad has no number: no op of the forward makes it.
+
+    Returns:
+        bool by slice id, shape (slices,).
+    """
+    source = frame(trace)
+    found = np.zeros(len(source), dtype=np.bool_)
+    rows = trace.tables.execute("SELECT slice, sequence FROM ops WHERE sequence IS NOT NULL").fetchnumpy()
+    slices, numbers = np.asarray(rows["slice"], dtype=np.int64), np.asarray(rows["sequence"], dtype=np.int64)
+    engine = source.named(slices, is_engine)
+    inside = source.chase(_at(slices[engine], len(source)))[slices] >= 0
+    forward = ~engine & ~inside
+    process = source.process_of(slices)
+    for number in np.unique(process[engine]):
+        mine = process == number
+        first = numbers[mine & forward].min(initial=np.iinfo(np.int64).max)
+        found[slices[mine & engine & (numbers < first)]] = True
+    return found
+
+
+def _at(slices: NDArray[np.int64], count: int) -> NDArray[np.bool_]:
+    found = np.zeros(count, dtype=np.bool_)
+    found[slices] = True
+    return found
+
+
+@memoised
 def forward_ops(trace: Trace) -> NDArray[np.int32]:
     """For every slice the forward op whose backward it is, or lies in; -1 for none.
 

@@ -46,41 +46,42 @@ class _Operation:
     """An operation as it is collected.
 
     Attributes:
-        known: whether its stack is told.
+        minor: whether it adds no work of its own, or not for a line that is known: a view, or a sum of
+            gradients.
         line: the innermost line of the program in its stack.
     """
 
     module: str | None
-    view: bool
-    known: bool = False
+    minor: bool
     line: Line | None = None
 
 
 def generated_kernels(trace: Trace) -> GeneratedKernels:
     """(file, line of generated code that calls a kernel) -> what stands behind it."""
     rows = trace.sql(
-        "SELECT file, line, kernel, operation, module, is_view, is_own, source_file, source_line, "
-        "source_function FROM generated ORDER BY file, line, kernel, operation, frame"
+        "SELECT file, line, kernel, operation, op, module, is_view OR is_gradient_sum, is_own, source_file, "
+        "source_line, source_function FROM generated ORDER BY file, line, kernel, operation, frame"
     ).rows
     calls: dict[tuple[str, int], dict[tuple[str, int], _Operation]] = {}
-    for file, line, kernel, number, module, view, own, *source in rows:
-        one = calls.setdefault((file, line), {}).setdefault((kernel, number), _Operation(module, view))
-        if source[0] is not None:
-            one.known = True
-            if is_own(source[0]) if own is None else own:
-                one.line = Line(*source)  # frames come outermost first, so the last one stays
-    found = {}
-    for place, operations in calls.items():
-        kernels = {kernel for kernel, _ in operations}
-        told = [one for one in operations.values() if one.known]
+    named: dict[tuple[str, int], set[str]] = {}
+    for file, line, kernel, number, op, module, minor, own, *source in rows:
+        named.setdefault((file, line), set()).add(kernel)
+        if op is None and source[0] is None:
+            continue  # the compiler does not tell what the kernel does
+        one = calls.setdefault((file, line), {}).setdefault((kernel, number), _Operation(module, minor))
+        if source[0] is not None and (is_own(source[0]) if own is None else own):
+            one.line = Line(*source)  # frames come outermost first, so the last one stays
+    found: GeneratedKernels = {}
+    for place, kernels in named.items():
+        told = list(calls.get(place, {}).values())
         # A line that calls two kernels tells neither's.
         found[place] = _behind(kernels.pop(), told) if len(kernels) == 1 and told else None
     return found
 
 
 def _behind(kernel: str, operations: list[_Operation]) -> GeneratedKernel:
-    """Views add no work: they count only where a kernel does nothing else, as in a copy of what they see."""
-    working = [one for one in operations if not one.view] or operations
+    """What is minor counts only where a kernel does nothing else, as in a copy of what a view sees."""
+    working = [one for one in operations if not one.minor] or operations
     lines = dict.fromkeys(one.line for one in working)
     modules = [one.module for one in working]
     known = [_parts(module) for module in modules if module is not None]

@@ -1,8 +1,9 @@
 """What torch.compile is asked to remember of each operation: its name and its nn.Module.
 
-Inductor keeps the Python stacks of the operations in each kernel, as texts, and nothing else of them. A pass
-over the graph, just before kernels are made of it, adds a line to these texts. It changes nothing else, so
-the same kernels are made. Passes of one's own are a documented setting (torch/_inductor/config.py,
+Inductor keeps the Python stacks of the operations in each kernel, as texts, and nothing else of them. Passes
+over the graph, before Inductor changes it and just before kernels are made of it, add a line to these texts
+and give operations that take the place of others the texts of those. They change nothing else, so the same
+kernels are made. Passes of one's own are a documented setting (torch/_inductor/config.py,
 ``post_grad_custom_post_pass``).
 Shipped into the job: standard library only, Python 3.9.
 """
@@ -13,11 +14,16 @@ import importlib
 from collections.abc import Callable
 from typing import Any
 
-from ...contract.generated_code import operation_text
+from ...contract.generated_code import operation_text, tells_operation
 from ...contract.module_names import ROOT
+from .in_process_replaced import STACK, Replacements
 
-_SETTING = "post_grad_custom_post_pass"
+_LAST = "post_grad_custom_post_pass"
+_BEFORE = {"joint_custom_pre_pass": "joint_custom_post_pass", "post_grad_custom_pre_pass": _LAST}
+"""The setting of the pass before Inductor changes a graph -> of the one after that."""
 _SEEDS = "inductor_seeds"
+_SUM = "Gradient addition node"
+"""In the stacks of sums of gradients (torch/fx/traceback.py, GRADIENT_ACC_SPECIAL_STACK)."""
 
 
 def install() -> bool:
@@ -28,28 +34,58 @@ def install() -> bool:
     """
     try:
         config: Any = importlib.import_module("torch._inductor.config")
-        before = getattr(config, _SETTING)
-    except (ImportError, AttributeError):
+    except ImportError:
         return False
-    if before is not None and type(before).__name__ != "function":
+    if not _free(config, _LAST):
         return False
-    setattr(config, _SETTING, chained(before))
+    for first, last in _BEFORE.items():
+        followed: dict[int, Replacements] = {}
+        if _free(config, first) and _free(config, last):
+            setattr(config, first, beginning(getattr(config, first), followed))
+        if _free(config, last):
+            setattr(config, last, ending(getattr(config, last), followed))
     return True
 
 
-def chained(before: Callable[[Any], Any] | None) -> Callable[[Any], Any]:
-    """The pass that adds the texts, after that of the program."""
+def _free(config: Any, name: str) -> bool:
+    before = getattr(config, name, name)
+    return before is None or type(before).__name__ == "function"
 
-    def add(graph: Any) -> Any:
+
+def beginning(before: Callable[[Any], Any] | None, followed: dict[int, Replacements]) -> Callable[[Any], Any]:
+    """The pass that begins to follow a graph, after that of the program.
+
+    Args:
+        followed: id of a graph -> what follows it; the new one is added.
+    """
+
+    def begin(graph: Any) -> Any:
         found = before(graph) if before is not None else None
-        annotate(found if hasattr(found, "nodes") else graph)
+        now = found if hasattr(found, "nodes") else graph
+        annotate(now)
+        followed[id(now)] = Replacements(now)
         return found
 
-    return add
+    return begin
+
+
+def ending(before: Callable[[Any], Any] | None, followed: dict[int, Replacements]) -> Callable[[Any], Any]:
+    """The pass that tells what is new in a graph, after that of the program."""
+
+    def end(graph: Any) -> Any:
+        found = before(graph) if before is not None else None
+        now = found if hasattr(found, "nodes") else graph
+        replacements = followed.pop(id(now), None)
+        if replacements is not None:
+            replacements.end(now)
+        annotate(now)
+        return found
+
+    return end
 
 
 def annotate(graph: Any) -> None:
-    """Add the line to the stack of each node that has one.
+    """Tell the operation and the module of each node of which either the stack or the module is known.
 
     The node that draws the seeds of a graph has no stack: the stacks of what uses the seeds are its own.
 
@@ -57,14 +93,15 @@ def annotate(graph: Any) -> None:
         graph: a torch.fx.Graph.
     """
     for node in graph.nodes:
-        stack = node.meta.get("stack_trace")
-        if node.op == "call_function" and stack:
-            text = operation_text(str(node.target), module_of(node.meta), view=is_view(node.target))
-            node.meta["stack_trace"] = f"{stack.rstrip()}\n{text}\n"
+        stack, module = node.meta.get(STACK) or "", module_of(node.meta)
+        if node.op != "call_function" or not (stack or module) or tells_operation(stack):
+            continue
+        text = operation_text(str(node.target), module, view=is_view(node.target), gradient_sum=_SUM in stack)
+        node.meta[STACK] = "".join(f"{one}\n" for one in (stack.rstrip(), text) if one)
     for node in graph.nodes:
-        if not node.meta.get("stack_trace") and _SEEDS in str(node.target):
-            stacks = [user.meta.get("stack_trace") for user in node.users]
-            node.meta["stack_trace"] = "".join(stack for stack in stacks if stack) or None
+        if not node.meta.get(STACK) and _SEEDS in str(node.target):
+            stacks = [user.meta.get(STACK) for user in node.users]
+            node.meta[STACK] = "".join(stack for stack in stacks if stack) or None
 
 
 def module_of(meta: Any) -> str | None:

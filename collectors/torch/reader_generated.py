@@ -12,7 +12,10 @@ from profrun.traces.writer import TraceWriter
 _COLUMNS = (
     *("file", "line", "kernel", "operation", "frame"),
     *("source_file", "source_line", "source_function", "is_own", "op", "module", "is_view"),
+    "is_gradient_sum",
 )
+
+_NO_LINE = (None, None, None, None)
 
 
 def generated(writer: TraceWriter, sources: Sequence[Source]) -> None:
@@ -27,8 +30,9 @@ def generated(writer: TraceWriter, sources: Sequence[Source]) -> None:
 def _rows(file: GeneratedFile) -> Iterator[tuple[object, ...]]:
     for call in file.calls:
         if not call.operations:
-            yield file.path, call.line, call.kernel, 0, 0, None, None, None, None, None, None, False
+            yield (file.path, call.line, call.kernel, 0, 0, *_NO_LINE, None, None, False, False)
         for number, op in enumerate(call.operations):
-            for frame, line in enumerate(op.stack):
+            lines = [(one.file, one.line, one.function, one.own) for one in op.stack]
+            for frame, line in enumerate(lines or [_NO_LINE]):
                 place = (file.path, call.line, call.kernel, number, frame)
-                yield *place, line.file, line.line, line.function, line.own, op.name, op.module, op.view
+                yield *place, *line, op.name, op.module, op.view, op.gradient_sum

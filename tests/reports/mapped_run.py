@@ -224,7 +224,7 @@ def behind(folder: Path) -> list[dict[str, Any]]:
     return [
         {
             "file": GENERATED.file, "line": GENERATED.line, "kernel": f"{FUSED}:4",
-            "operation": stack, "frame": 0, "is_view": False,
+            "operation": stack, "frame": 0, "is_view": False, "is_gradient_sum": False,
             "source_file": str(folder / "model.py"), "source_line": line, "source_function": "forward",
         }
         for stack, line in enumerate((21, 22))

@@ -112,3 +112,26 @@ def test_what_a_trace_tells_itself_is_completed_by_the_mapping() -> None:
     told = [both.table[of] if of >= 0 else None for of in both.of.tolist()]
     assert told == [at(3, "line", "layers.0"), at(9), at(5, "autograd"), at(6), None]
     assert both.why.tolist() == [-1, -1, -1, -1, 0]
+
+
+def test_a_step_of_the_mapping_without_the_forward_does_not_contradict_others() -> None:
+    """Its first step has backward work whose forward ran before: the second step tells the line."""
+
+    def step(start: int, sequence: int, **forward: int) -> list[tuple[object, ...]]:
+        return [
+            ("step", "ProfilerStep", start, 1000, "main"),
+            ("op", "autograd::engine::evaluate_function: MmBackward0", start + 10, 80, "main",
+             {"ops.sequence": sequence}),
+            ("op", "MmBackward0", start + 20, 50, "main", {"ops.sequence": sequence, **forward}),
+            ("api", "cudaLaunchKernel", start + 30, 5, "main"),
+        ]  # fmt: skip
+
+    rows = [
+        *step(0, 3),
+        ("range", line_name(line(7)), 500, 100, "main"),
+        ("op", "aten::mm", 510, 10, "main", {"ops.sequence": 4}),
+        *step(1000, 4, **{"ops.backward_of": 5}),
+        ("kernel", "gemm", 100, 50, "stream 7", {"launch": 3}),
+        ("kernel", "gemm", 1100, 50, "stream 7", {"launch": 9}),
+    ]
+    assert told(trace([("gemm", 0)]), memory_trace(rows)) == [("gemm", 7)]

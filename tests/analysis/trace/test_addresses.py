@@ -74,6 +74,23 @@ def test_a_backward_belongs_to_the_line_of_its_forward() -> None:
     assert told(rows) == {"gemm": (A, None, True, "autograd"), "add": (B, None, True, "backward")}
 
 
+EARLY = [
+    ("range", line_name(B), 10, 400, "main"),
+    ("op", "autograd::engine::evaluate_function: MmBackward0", 20, 80, "autograd", {"ops.sequence": 3}),
+    ("op", "MmBackward0", 30, 50, "autograd", {"ops.sequence": 3}),
+    ("api", "cudaLaunchKernel", 40, 5, "autograd"),
+    ("kernel", "gemm", 100, 50, "stream 7", {"launch": 4}),
+]
+
+
+def test_a_backward_whose_forward_ran_before_the_recording_has_no_address() -> None:
+    """Its number is below that of every recorded op of a forward. Else no op of the forward made the node."""
+    later = ("op", "aten::mm", 500, 10, "main", {"ops.sequence": 4})
+    assert told(step([*EARLY, later])) == {"gemm": None}
+    before = ("op", "aten::mm", 500, 10, "main", {"ops.sequence": 2})
+    assert told(step([*EARLY, before])) == {"gemm": (B, None, True, "backward")}
+
+
 def test_lines_of_a_function_of_the_users_in_the_backward_are_their_own() -> None:
     """autograd.Function.backward and what activation checkpointing calls again."""
     rows = step(
@@ -89,7 +106,11 @@ def test_lines_of_a_function_of_the_users_in_the_backward_are_their_own() -> Non
 
 
 def behind(
-    kernel: str, *stacks: Sequence[Line], modules: Sequence[str | None] = (), views: Sequence[int] = ()
+    kernel: str,
+    *stacks: Sequence[Line],
+    modules: Sequence[str | None] = (),
+    views: Sequence[int] = (),
+    sums: Sequence[int] = (),
 ) -> list[dict[str, Any]]:
     """Rows of ``generated``: an operation for each stack."""
     names = [*modules, *[None] * (len(stacks) - len(modules))]
@@ -98,6 +119,7 @@ def behind(
             "file": GENERATED.file, "line": GENERATED.line, "kernel": kernel, "operation": number,
             "frame": frame, "source_file": line.file, "source_line": line.line,
             "source_function": line.function, "module": names[number], "is_view": number in views,
+            "is_gradient_sum": number in sums,
         }
         for number, stack in enumerate(stacks)
         for frame, line in enumerate(stack)
@@ -132,6 +154,30 @@ def test_work_of_a_library_has_the_line_that_runs_it_as_without_the_compiler() -
     }
     both = behind("triton_poi_fused_gelu_0:4", [A], [library])
     assert told(COMPILED, {"generated": both}) == {"triton_poi_fused_gelu_0": (A, B, None, False, "compiled")}
+
+
+def test_an_operation_without_a_stack_has_the_line_that_runs_it() -> None:
+    """As that of an nn.Sequential, whose forward is a library's."""
+    rows = [
+        {
+            "file": GENERATED.file, "line": GENERATED.line, "kernel": "triton_poi_fused_gelu_0:4",
+            "operation": 0, "frame": 0, "op": "aten.relu.default", "module": "1", "is_view": False,
+            "is_gradient_sum": False,
+        }
+    ]  # fmt: skip
+    assert told(COMPILED, {"generated": rows}) == {"triton_poi_fused_gelu_0": (B, "1", False, "compiled")}
+    unknown = [{**rows[0], "op": None, "module": None}]
+    assert told(COMPILED, {"generated": unknown}) == {"triton_poi_fused_gelu_0": None}
+
+
+def test_sums_of_gradients_count_only_where_a_kernel_does_nothing_else() -> None:
+    mixed = {"generated": behind("triton_poi_fused_gelu_0:4", [A], [B], sums=[1])}
+    alone = {"generated": behind("triton_poi_fused_gelu_0:4", [A], sums=[0])}
+    assert (
+        told(COMPILED, mixed)
+        == told(COMPILED, alone)
+        == {"triton_poi_fused_gelu_0": (A, None, False, "compiled")}
+    )
 
 
 def test_views_add_no_work_where_a_kernel_does_other_work() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -12,7 +13,15 @@ import torch._inductor.config as config
 from torch.fx import Graph
 
 from profrun.collectors.mapping.in_process_generated import generated_code
-from profrun.collectors.mapping.in_process_graphs import annotate, chained, install, is_view, module_of
+from profrun.collectors.mapping.in_process_graphs import (
+    annotate,
+    beginning,
+    ending,
+    install,
+    is_view,
+    module_of,
+)
+from profrun.contract.generated_code import GeneratedCall
 
 ATEN = torch.ops.aten
 
@@ -80,25 +89,64 @@ def test_a_view_is_told_by_its_schema() -> None:
 
 
 def test_a_pass_of_the_program_runs_first_and_its_answer_counts() -> None:
-    seen: list[str] = []
+    seen: list[bool] = []
     other = graph()
 
     def own(one: Graph) -> Graph:
-        seen.append(list(one.nodes)[1].meta["stack_trace"])
+        seen.append("Operation" in list(one.nodes)[1].meta["stack_trace"])
         return other
 
-    assert chained(own)(graph()) is other
-    assert "Operation" not in seen[0]
-    assert "Operation" in list(other.nodes)[1].meta["stack_trace"]
+    for made in (beginning(own, {}), ending(own, {})):
+        other = graph()
+        assert made(graph()) is other
+        assert "Operation" in list(other.nodes)[1].meta["stack_trace"]
+    assert seen == [False, False]
 
 
-def test_the_setting_is_taken_where_it_is_free_or_a_function() -> None:
-    with config.patch(post_grad_custom_post_pass=None):
+def test_a_node_without_a_stack_tells_its_module_and_a_sum_of_gradients_itself() -> None:
+    one = graph()
+    _, sine, _ = one.nodes
+    del sine.meta["stack_trace"]
+    annotate(one)
+    assert sine.meta["stack_trace"] == '  Operation "aten.sin.default", module "layers.0"\n'
+    other = graph()
+    _, sine, _ = other.nodes
+    sine.meta["stack_trace"] = (
+        "Gradient addition node due to multiple use of tensor around:\n" + (sine.meta["stack_trace"])
+    )
+    annotate(other)
+    annotate(other)
+    assert sine.meta["stack_trace"].count(", a sum of gradients") == 1
+
+
+def test_a_setting_is_taken_where_it_is_free_or_a_function() -> None:
+    names = ("joint_custom_pre_pass", "joint_custom_post_pass", "post_grad_custom_pre_pass")
+    free = {**dict.fromkeys(names), "post_grad_custom_post_pass": None}
+    with config.patch(free):
         assert install()
-        assert callable(config.post_grad_custom_post_pass)
-    with config.patch(post_grad_custom_post_pass=Pass()):
+        assert all(callable(getattr(config, name)) for name in free)
+    with config.patch({**free, "post_grad_custom_post_pass": Pass()}):
         assert not install()
         assert isinstance(config.post_grad_custom_post_pass, Pass)
+    with config.patch({**free, "joint_custom_post_pass": Pass()}):
+        assert install()
+        assert config.joint_custom_pre_pass is None
+
+
+def compiled(run: Callable[[], object], cache: Path) -> list[GeneratedCall]:
+    """Run something that compiles, with the passes; what the generated code calls."""
+    settings = {
+        "trace.provenance_tracking_level": 1,
+        "fx_graph_cache": False,
+        "joint_custom_pre_pass": None,
+        "joint_custom_post_pass": None,
+        "post_grad_custom_pre_pass": None,
+        "post_grad_custom_post_pass": None,
+    }
+    with config.patch(settings):
+        assert install()
+        run()
+    return [call for file in generated_code().files if str(cache) in file.path for call in file.calls]
 
 
 @pytest.mark.thorough
@@ -117,16 +165,49 @@ def test_a_compiled_program_keeps_its_modules(monkeypatch: pytest.MonkeyPatch, t
             return x
 
     monkeypatch.setenv("TORCHINDUCTOR_CACHE_DIR", str(tmp_path))
-    settings = {
-        "trace.provenance_tracking_level": 1,
-        "fx_graph_cache": False,
-        "post_grad_custom_post_pass": None,
-    }
-    with config.patch(settings):
-        assert install()
-        torch.compile(Net())(torch.randn(8, 64)).sum().backward()
-    found = [call for file in generated_code().files if str(tmp_path) in file.path for call in file.calls]
+    found = compiled(lambda: torch.compile(Net())(torch.randn(8, 64)).sum().backward(), tmp_path)
     multiplied = [call for call in found if "mm:" in call.kernel or "linear" in call.kernel]
     assert {one.module for call in multiplied for one in call.operations} == {"layers.0", "layers.1"}
     files = {one.stack[-1].file for call in found for one in call.operations if not one.view}
     assert files == {__file__}
+
+
+@pytest.mark.thorough
+@pytest.mark.filterwarnings("ignore:.torch.jit:DeprecationWarning")
+def test_a_product_that_takes_up_a_sum_of_gradients_keeps_its_line(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Inductor makes one ``addmm`` of a product and the sum of two gradients, and loses their stacks."""
+
+    def two(x: torch.Tensor, w: torch.Tensor, u: torch.Tensor) -> torch.Tensor:
+        y = x.sin()
+        a = y @ w
+        return a * (y @ u)
+
+    def run() -> None:
+        x, w, u = (torch.randn(size, 64, requires_grad=True) for size in (128, 64, 64))
+        torch.compile(two)(x, w, u).square().mean().backward()
+
+    monkeypatch.setenv("TORCHINDUCTOR_CACHE_DIR", str(tmp_path))
+    found = compiled(run, tmp_path)
+    (sums,) = [call.operations for call in found if call.kernel.startswith("extern_kernels.addmm")]
+    assert sorted((one.name, one.gradient_sum) for one in sums) == [
+        ("aten.add.Tensor", True),
+        ("aten.mm.default", False),
+    ]
+    first = two.__code__.co_firstlineno
+    assert {one.stack[-1].line for one in sums if not one.gradient_sum} <= {first + 2, first + 3}
+
+
+@pytest.mark.thorough
+@pytest.mark.filterwarnings("ignore:.torch.jit:DeprecationWarning")
+def test_layers_of_a_library_have_modules_where_they_have_no_lines(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """An nn.Sequential has no line of the program inside, and dynamo keeps none of torch.nn's."""
+    net = torch.nn.Sequential(torch.nn.Linear(64, 64), torch.nn.GELU(), torch.nn.Linear(64, 64))
+    monkeypatch.setenv("TORCHINDUCTOR_CACHE_DIR", str(tmp_path))
+    found = compiled(lambda: torch.compile(net)(torch.randn(8, 64)).sum().backward(), tmp_path)
+    assert {one.module for call in found for one in call.operations if not one.view} == {"0", "1", "2"}
+    assert {one.stack for call in found for one in call.operations} == {()}
+    assert all(call.operations for call in found)

@@ -41,6 +41,7 @@ CODE = GeneratedCode(
             (
                 GeneratedCall(20, "triton_poi_0:1", (Operation(STACK, "aten.sin.default", "h.0"),)),
                 GeneratedCall(30, "extern_kernels.mm:2"),
+                GeneratedCall(40, "extern_kernels.mm:3", (Operation((), "aten.mm.default", "h.1"),)),
             ),
         ),
     )
@@ -70,6 +71,7 @@ def test_documents_are_tables_of_the_trace(tmp_path: Path) -> None:
             (20, "triton_poi_0:1", 0, 9, "aten.sin.default", "h.0", False),
             (20, "triton_poi_0:1", 1, 3, "aten.sin.default", "h.0", False),
             (30, "extern_kernels.mm:2", 0, None, None, None, False),
+            (40, "extern_kernels.mm:3", 0, None, "aten.mm.default", "h.1", False),
         ]
 
 
