@@ -56,6 +56,18 @@ class LineRanges:
         if self._watch is None:
             self._watch = _Monitoring(self) if hasattr(sys, "monitoring") else _Tracing(self)
             self._watch.start()
+            self._begin_running(sys._getframe(1))
+
+    def _begin_running(self, frame: FrameType | None) -> None:
+        """The lines that this thread is in: a library that they call may launch kernels before the next."""
+        running = []
+        while frame is not None:
+            if self.is_own(frame.f_code):
+                running.append((frame.f_code, frame.f_lineno))
+            frame = frame.f_back
+        for code, number in reversed(running):
+            self.begin_call(code)
+            self.begin_line(code, number)
 
     def close(self) -> None:
         """No line gets a range any more; those of this thread end."""

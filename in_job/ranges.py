@@ -85,8 +85,12 @@ class Ranges:
 
     def begin_step(self, number: int) -> None:
         """A step begins."""
-        if self.sink is not None and self._steps_too:
+        if self.sink is None:
+            return
+        if self._steps_too:
             self.sink.begin_step(f"{OWN_STEP}{number}")
+        if self._lines is not None and self._lines.is_open:
+            self.sink.resume()  # a library may launch kernels before the program's next line
 
     def begin_run(self) -> None:
         """The run begins and is recorded as a whole: put a range round it, unless the recorder does."""

@@ -93,6 +93,11 @@ class Sink:
         """The recording's own step marks change here: ranges that are open end with the step."""
         self._suspend(self._stack.entries, 0)
 
+    def resume(self) -> None:
+        """Open again what ended with a step and is still open, without waiting for the next range."""
+        if self.emitting:
+            self._reopen(self._stack.entries)
+
     def depth(self) -> int:
         """Open ranges of this thread."""
         return len(self._stack.entries)

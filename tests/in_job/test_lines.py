@@ -161,6 +161,31 @@ def test_a_call_that_runs_already_is_followed_until_the_window_closes(
     assert not lines.is_open
 
 
+LIBRARY = """\
+def outer(work):
+    inner(work)
+
+def inner(work):
+    work()
+"""
+
+
+def test_what_a_library_does_has_the_line_that_called_it_before_the_window_opened(
+    tmp_path: Path, told: Told, lines: LineRanges
+) -> None:
+    """A trainer whose loop is in a library: the program's line runs from the first step to the last."""
+
+    def trains() -> None:
+        lines.open()
+        told.launch("a")
+        lines.close()
+        told.launch("b")
+
+    program(tmp_path, LIBRARY).outer(trains)
+    assert told.work == [("a", ["outer:2", "inner:5"]), ("b", [])]
+    assert told.open == {threading.get_ident(): []}
+
+
 THREADS = """\
 import threading
 

@@ -54,6 +54,21 @@ def test_steps_are_outermost_and_cut_what_straddles_them(sink: Sink) -> None:
     )
 
 
+def test_what_a_step_has_cut_goes_on_at_once_where_that_is_asked() -> None:
+    sink = Sink(Strict())
+    sink.push("train")
+    sink.resume()  # nobody records
+    sink.open()
+    for number in range(2):
+        sink.begin_step(f"profrun.step#{number}")
+        sink.resume()
+        sink.resume()
+        sink.end_step()
+    sink.close()
+    sink.pop("train")
+    assert log(sink) == "+s0 +train -train -s0 +s1 +train -train -s1"
+
+
 def test_a_range_opened_before_the_window_shows_inside_it() -> None:
     sink = Sink(Strict())
     sink.push("train")
@@ -85,7 +100,7 @@ ACTIONS = st.lists(
     st.one_of(
         st.tuples(st.just("push"), st.sampled_from("abc")),
         st.tuples(st.just("pop"), st.sampled_from("abc")),
-        st.tuples(st.sampled_from(["step", "open", "close", "cut"]), st.just("")),
+        st.tuples(st.sampled_from(["step", "open", "close", "cut", "resume"]), st.just("")),
     ),
     max_size=40,
 )
