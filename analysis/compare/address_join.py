@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from profrun.analysis.compare.kernel_groups import normalised_names
 from profrun.analysis.compare.kernel_identity import kernel_identity
 from profrun.analysis.trace.addresses import UNRESOLVED, Addresses, addresses
 from profrun.analysis.trace.frame import Frame, Index, frame
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
 Ints = NDArray[np.int64]
 _CODES = list(UNRESOLVED)
 _OTHER, _AMBIGUOUS, _NO_FORWARD = (_CODES.index(code) for code in ("other-work", "ambiguous", "no-forward"))
+_INDUCTOR = "triton_"
 MAIN = 0
 """Role of the thread that makes the steps; others have numbers by their first launch in the step."""
 
@@ -196,9 +198,12 @@ def _launches(source: Frame, numbers: dict[str, int]) -> Iterator[_Launches]:
     place = np.flatnonzero((calls >= 0) & (step >= 0))
     if not len(place):
         return
-    code = np.array(
-        [numbers.setdefault(kernel_identity(text), len(numbers)) for text in source.names], dtype=np.int64
-    )
+    code = np.full(len(source.names), -1, dtype=np.int64)
+    for number, text in normalised_names(source).items():
+        own = source.names[number]
+        # Here the number at the end of a name that Inductor has made tells one kernel from another.
+        name = own if own.startswith(_INDUCTOR) else kernel_identity(text)
+        code[number] = numbers.setdefault(name, len(numbers))
     names = code[source.name[gpu]]
     track = source.track[calls[place]]
     order = np.lexsort((source.ts[gpu[place]], source.ts[calls[place]], track, step[place]))

@@ -59,6 +59,14 @@ def test_the_same_kernels_in_the_same_order_have_the_same_lines() -> None:
     assert told(trace(STEP, STEP, STEP), trace(STEP, STEP, lines=True)) == STEP * 3
 
 
+def test_a_kernel_may_be_spelled_as_another_tool_does() -> None:
+    """nsys and CUPTI; the number that Inductor gives a kernel tells it from others of one kind."""
+    cupti = "void at::native::(anonymous namespace)::f<2, true, std::array<char*, 2ul> >(int, float const*)"
+    nsys = "void at::native::<unnamed>::f<(int)2, (bool)1, std::array<char *, (unsigned long)2>>(int, T1)"
+    mapping = trace([(cupti, 3), ("triton_poi_fused_0", 4), ("triton_poi_fused_1", 5)], lines=True)
+    assert [at for _, at in told(trace([(nsys, 3), ("triton_poi_fused_0", 4)]), mapping)] == [3, 4]
+
+
 def test_another_kernel_between_them_leaves_the_others_theirs() -> None:
     clean = [*STEP[:1], ("copy", 0), *STEP[1:]]
     assert told(trace(clean), trace(STEP, lines=True)) == [
