@@ -120,13 +120,6 @@ def addresses(trace: Trace) -> Addresses | None:
     captured = captured_calls(source)
     calls = np.where(captured >= 0, captured, source.launch[gpu])
     generated = generated_kernels(trace)
-    files = {file for file, _ in generated}
-    # What other lines of generated code launch comes from where the code is called: copies of its inputs.
-    lines = {
-        number: line
-        for number, line in lines.items()
-        if line.file not in files or (line.file, line.line) in generated
-    }
     finder = _Finder(source, lines, autograd_nodes(trace), early_nodes(trace), generated, stacks)
     anchors = np.concatenate([finder.anchors(calls), (captured >= 0)[np.newaxis]])
     keys, place = np.unique(anchors, axis=1, return_inverse=True)

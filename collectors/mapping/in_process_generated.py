@@ -29,6 +29,10 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping
 
 _HANDLES = re.compile(r"^\s*# \[Provenance debug handles\] (?P<names>.+)$")
+_WORKSPACE = re.compile(r"\bworkspace_\d+\b")
+_REDUCED = re.compile(r"^\s*\w+ = (?P<workspace>workspace_\d+)\[.+\]\.view\(.+\)\.\w+\(dim=0\)")
+"""The second part of a reduction whose first part is in a kernel (torch/_inductor/codegen/simd.py,
+``_codegen_mix_order_reduction``)."""
 
 
 def generated_code(packages: Collection[str] = ()) -> GeneratedCode:
@@ -63,13 +67,19 @@ def calls(
         packages: as for ``generated_code``.
     """
     waiting: list[str] = []
+    filled: dict[str, str] = {}  # workspace -> the kernel that was called with it last
     for number, line in enumerate(text.splitlines(), 1):
         comment = _HANDLES.match(line)
         if comment:
             waiting = re.split(r"[,\s]+", comment["names"].strip())
             continue
-        for kernel in [one for one in waiting if _calls(line, one.rpartition(":")[0])]:
-            waiting.remove(kernel)
+        rest = _REDUCED.match(line)
+        called = [one for one in waiting if _calls(line, one.rpartition(":")[0])]
+        waiting = [one for one in waiting if one not in called]
+        filled.update((workspace, kernel) for kernel in called for workspace in _WORKSPACE.findall(line))
+        if rest and rest["workspace"] in filled:
+            called = [filled[rest["workspace"]]]
+        for kernel in called:
             yield GeneratedCall(number, kernel, tuple(_operations(stacks.get(kernel, ()), packages)))
 
 

@@ -11,6 +11,7 @@ Shipped into the job: standard library only, Python 3.9.
 from __future__ import annotations
 
 import importlib
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -22,6 +23,7 @@ _LAST = "post_grad_custom_post_pass"
 _BEFORE = {"joint_custom_pre_pass": "joint_custom_post_pass", "post_grad_custom_pre_pass": _LAST}
 """The setting of the pass before Inductor changes a graph -> of the one after that."""
 _SEEDS = "inductor_seeds"
+_MIXED = "_codegen_mix_order_reduction"
 _SUM = "Gradient addition node"
 """In the stacks of sums of gradients (torch/fx/traceback.py, GRADIENT_ACC_SPECIAL_STACK)."""
 
@@ -79,9 +81,39 @@ def ending(before: Callable[[Any], Any] | None, followed: dict[int, Replacements
         if replacements is not None:
             replacements.end(now)
         annotate(now)
+        name_mixed_reductions()
         return found
 
     return end
+
+
+def name_mixed_reductions() -> None:
+    """Let Inductor tell what stands behind kernels that reduce in two directions.
+
+    It gives them no handle, although it knows their name (torch/_inductor/codegen/simd.py of torch 2.11 and
+    2.13, ``_codegen_mix_order_reduction``). The handle is a comment in the generated code.
+    """
+    try:
+        scheduling: Any = importlib.import_module("torch._inductor.codegen.triton").TritonScheduling
+        before = scheduling.codegen_comment
+    except (ImportError, AttributeError):
+        return
+    if not hasattr(before, "_profrun"):
+        scheduling.codegen_comment = named(before)
+
+
+def named(before: Callable[..., Any]) -> Callable[..., Any]:
+    """``codegen_comment`` that knows the kernel's name where the caller has it and does not tell it."""
+
+    def codegen_comment(self: Any, nodes: Any, kernel_name: str | None = None) -> Any:
+        if kernel_name is None:
+            caller = sys._getframe(1)
+            if caller.f_code.co_name == _MIXED:
+                kernel_name = getattr(caller.f_locals.get("kernel"), "kernel_name", None)
+        return before(self, nodes, kernel_name)
+
+    codegen_comment._profrun = True  # type: ignore[attr-defined]
+    return codegen_comment
 
 
 def annotate(graph: Any) -> None:

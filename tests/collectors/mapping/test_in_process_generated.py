@@ -33,6 +33,22 @@ def test_a_call_has_the_handle_of_the_comment_before_it() -> None:
     ], "the last call of mm has no comment of its own"
 
 
+MIXED = """\
+    # [Provenance debug handles] triton_per_fused_layer_norm_backward_1:7
+    triton_per_fused_layer_norm_backward_1.run(buf3, buf9, workspace_0, 8192, 1024, stream=stream0)
+    buf5 = workspace_0[0 * 128 * 1024 : (0 + 1) * 128 * 1024].view(128, 1024).sum(dim=0)
+    buf6 = workspace_1[0 * 128 * 1024 : (0 + 1) * 128 * 1024].view(128, 1024).sum(dim=0)
+    buf7 = buf5[0:1024].view(32, 32).sum(dim=0)
+"""
+
+
+def test_the_second_part_of_a_reduction_belongs_to_the_kernel_that_did_the_first() -> None:
+    found = list(calls(MIXED, {"triton_per_fused_layer_norm_backward_1:7": [SINE]}))
+    assert [one.line for one in found] == [2, 3]
+    assert found[0].operations == found[1].operations != ()
+    assert {one.kernel for one in found} == {"triton_per_fused_layer_norm_backward_1:7"}
+
+
 def test_lines_of_packages_that_count_as_the_programs_own_say_so() -> None:
     place = "/venv/lib/python3.12/site-packages/timm/layers.py"
     text = f'  File "{place}", line 5, in forward\n    x = x.sin()\n'

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
@@ -20,6 +21,8 @@ from profrun.collectors.mapping.in_process_graphs import (
     install,
     is_view,
     module_of,
+    name_mixed_reductions,
+    named,
 )
 from profrun.contract.generated_code import GeneratedCall
 
@@ -131,6 +134,47 @@ def test_a_setting_is_taken_where_it_is_free_or_a_function() -> None:
     with config.patch({**free, "joint_custom_post_pass": Pass()}):
         assert install()
         assert config.joint_custom_pre_pass is None
+
+
+def test_a_reduction_in_two_directions_is_named_where_inductor_does_not(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """As in torch 2.11 and 2.13, which has the name at hand."""
+    told: list[str | None] = []
+
+    class Scheduling:
+        def codegen_comment(self, _nodes: object, kernel_name: str | None = None) -> None:
+            told.append(kernel_name)
+
+        def _codegen_mix_order_reduction(self) -> None:
+            kernel = SimpleNamespace(kernel_name="triton_per_fused_1")
+            self.codegen_comment([kernel], None)
+
+        def codegen_other(self) -> None:
+            kernel = SimpleNamespace(kernel_name="triton_per_fused_2")
+            self.codegen_comment([kernel], None)
+            self.codegen_comment([kernel], "triton_3")
+
+    monkeypatch.setattr(Scheduling, "codegen_comment", named(Scheduling.codegen_comment))
+    Scheduling()._codegen_mix_order_reduction()
+    Scheduling().codegen_other()
+    assert told == ["triton_per_fused_1", None, "triton_3"]
+
+
+def test_inductor_is_asked_once_and_has_what_this_builds_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The names in torch itself: where they change, this fails, and kernels lose their lines."""
+    from torch._inductor.codegen.simd import SIMDScheduling
+    from torch._inductor.codegen.triton import TritonScheduling
+
+    monkeypatch.setattr(TritonScheduling, "codegen_comment", TritonScheduling.codegen_comment)
+    name_mixed_reductions()
+    once = TritonScheduling.codegen_comment
+    name_mixed_reductions()
+    assert TritonScheduling.codegen_comment is once
+    text = inspect.getsource(SIMDScheduling._codegen_mix_order_reduction)
+    assert "self.codegen_comment(node_schedule, None)" in text
+    assert "kernel.kernel_name = kernel_name" in text
+    assert ".view({nsplit}, {rnumel}).{opname}(dim=0)" in text
 
 
 def compiled(run: Callable[[], object], cache: Path) -> list[GeneratedCall]:
