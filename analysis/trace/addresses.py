@@ -134,6 +134,9 @@ def addresses(trace: Trace) -> Addresses | None:
 
 
 _NO_LAUNCH, _GRAPH_REPLAY, _AT_LINE, _AT_NODE, _AT_STACK, _AT_BACKWARD, _AT_EARLY, _NOWHERE = range(8)
+COPIES_OF_INPUTS = "aten::_foreach_copy_"
+"""The op by which generated code copies its inputs into the buffers of a CUDA graph. It stands for no operation
+of the program, so its address is the line that runs the generated code."""
 _EARLY = -2
 """In the place of the line that runs generated code: it ran before the recording."""
 
@@ -170,6 +173,9 @@ class _Finder:
             if (line.file, line.line) not in generated and not is_generated(line.file)
         ]
         self._is_program = self._is_line & source.has_name(ids, program)
+        named = [number for number, line in lines.items() if (line.file, line.line) in generated]
+        self._is_unnamed = self._is_line & ~self._is_program & ~source.has_name(ids, named)
+        self._copies = source.named(ids, lambda text: text == COPIES_OF_INPUTS)
         self._module_of = source.chase(source.named(ids, lambda text: MODULE.match(text) is not None))
         self._early_of = source.chase(early)
         engine = source.named(ids, is_engine)
@@ -188,7 +194,11 @@ class _Finder:
         known = calls >= 0
         at = np.where(known, calls, 0)
         line, anchor, node = self._round(at, self._is_line)
-        runs, _, _ = self._round(at, self._is_program)
+        runs, runs_anchor, runs_node = self._round(at, self._is_program)
+        above = source.parent[at]
+        copies = known & (line >= 0) & self._is_unnamed[line] & (above >= 0) & self._copies[above]
+        line, anchor = np.where(copies, runs, line), np.where(copies, runs_anchor, anchor)
+        node = np.where(copies, runs_node, node)
         engine = (self._engine_of[at] >= 0) | np.isin(source.track[at], self._engine_tracks)
         engine &= known
         early = known & (runs < 0) & (self._early_of[at] >= 0)

@@ -170,6 +170,28 @@ def test_an_operation_without_a_stack_has_the_line_that_runs_it() -> None:
     assert told(COMPILED, {"generated": unknown}) == {"triton_poi_fused_gelu_0": None}
 
 
+@pytest.mark.parametrize(
+    ("op", "expected"),
+    [("aten::_foreach_copy_", (B, None, False, "line")), ("aten::sum", None)],
+)
+def test_copies_of_inputs_have_the_line_that_runs_generated_code_and_other_work_has_none(
+    op: str, expected: object
+) -> None:
+    """In a line of generated code of which the compiler tells nothing; it tells another line of the file."""
+    other = Line(GENERATED.file, GENERATED.line + 9, "call")
+    rows = step(
+        [
+            ("range", line_name(B), 10, 400, "main"),
+            ("range", line_name(other), 30, 100, "main"),
+            ("op", op, 40, 50, "main"),
+            ("api", "cudaLaunchKernel", 50, 5, "main"),
+            ("kernel", "work", 100, 50, "stream 7", {"launch": 4}),
+        ]
+    )
+    side = {"generated": behind("triton_poi_fused_gelu_0:4", [A])}
+    assert told(rows, side) == {"work": expected}
+
+
 def test_sums_of_gradients_count_only_where_a_kernel_does_nothing_else() -> None:
     mixed = {"generated": behind("triton_poi_fused_gelu_0:4", [A], [B], sums=[1])}
     alone = {"generated": behind("triton_poi_fused_gelu_0:4", [A], sums=[0])}
