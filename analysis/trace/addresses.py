@@ -135,7 +135,7 @@ def addresses(trace: Trace) -> Addresses | None:
 
 _NO_LAUNCH, _GRAPH_REPLAY, _AT_LINE, _AT_NODE, _AT_STACK, _AT_BACKWARD, _AT_EARLY, _NOWHERE = range(8)
 COPIES_OF_INPUTS = "aten::_foreach_copy_"
-"""The op by which generated code copies its inputs into the buffers of a CUDA graph. It stands for no operation
+"""The op by which generated code copies its inputs to the buffers of a CUDA graph. It stands for no operation
 of the program, so its address is the line that runs the generated code."""
 _EARLY = -2
 """In the place of the line that runs generated code: it ran before the recording."""
