@@ -60,13 +60,19 @@ def _cells(row: PlaceRow, table: PlaceTable, folder: str, labels: dict[str, str]
     steps = table.steps or 1
     shared = " *" if row.shared_ns > LEAST * table.gpu_ns else ""
     return (
-        place_name(row.place, folder) + shared,
+        row_name(row, folder) + shared,
         rate_text(row.launches / steps),
         time_text(row.gpu_ns / steps),
         percent_text(row.share),
         percent_text(row.backward_ns / row.gpu_ns) if row.gpu_ns else "",
         ", ".join(labels[name] for name in row.kernels),
     )
+
+
+def row_name(row: PlaceRow, folder: str = "") -> str:
+    """The name of its place, with the number of modules where the row stands for several."""
+    several = f", {row.modules} modules" if row.modules > 1 else ""
+    return place_name(row.place, folder) + several
 
 
 def place_name(place: Line | str, folder: str = "") -> str:

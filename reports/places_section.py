@@ -8,7 +8,7 @@ from profrun.contract.line_names import Line
 from profrun.reports.html import Html, el
 from profrun.reports.html_table import Column, table
 from profrun.reports.kernel_labels import labels_of
-from profrun.reports.place_text import folder_of, place_name, resolved_text
+from profrun.reports.place_text import folder_of, resolved_text, row_name
 from profrun.reports.source_listing import SourceIds, source_html
 
 if TYPE_CHECKING:
@@ -57,12 +57,12 @@ def _table(name: str, places: PlaceTable, of: Denominator, ids: SourceIds) -> Ht
     per, shared = of.per, any(row.shared_ns for row in places.rows)
 
     def place(row: PlaceRow) -> str | Html:
-        text = place_name(row.place, folder)
+        text = row_name(row, folder)
         id_ = ids.of(row.place) if isinstance(row.place, Line) else None
         return text if id_ is None else el("a", text, href=f"#{id_}")
 
     columns: list[Column[PlaceRow]] = [
-        Column(places.by, place, "name", full=lambda row: place_name(row.place)),
+        Column(places.by, place, "name", full=row_name),
         Column("launches", lambda row: row.launches / steps, "number", f"kernels, copies and memsets, {per}"),
         Column("GPU", lambda row: row.gpu_ns / steps, "ns", f"time of the GPU work launched there, {per}"),
         Column("share", lambda row: row.share, "share", f"of the time of all GPU work of {of.every}"),

@@ -228,14 +228,16 @@ class _Finder:
             is_line: which slices are lines that count.
 
         Returns:
-            Slice id of the line, -1 for none; of the line or the forward op; and whether it is a node.
+            Slice id of the line, -1 for none; of what its module is round, the call or the forward op; and
+            whether it is a node.
         """
         source = self._source
         nearest = source.chase(is_line | (self._nodes >= 0))[at]
         node = (nearest >= 0) & (self._nodes[nearest] >= 0) & ~is_line[nearest]
         forward = np.where(node, self._nodes[nearest], -1)
         line = np.where(node, source.chase(is_line)[forward], nearest)
-        return line.astype(np.int64), np.where(node, forward, nearest).astype(np.int64), node
+        anchor = np.where(node, forward, np.where(nearest >= 0, at, -1))
+        return line.astype(np.int64), anchor.astype(np.int64), node
 
     def _waiting_line(self, calls: Index) -> Index:
         """The line in which the main thread was when each call was made, -1 for none."""

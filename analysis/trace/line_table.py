@@ -14,6 +14,7 @@ from typing import Literal
 from profrun.analysis.trace.addressed_work import addressed_work, equal_parts
 from profrun.analysis.trace.addresses import UNRESOLVED, Addresses, Unresolved
 from profrun.analysis.trace.frame import Frame
+from profrun.analysis.trace.modules import NUMBER
 from profrun.contract.line_names import Line
 
 OUTSIDE = "(no module)"
@@ -24,7 +25,8 @@ class PlaceRow:
     """A line or a module, with the GPU work that it launched. Times are ns in total, over all steps.
 
     Attributes:
-        name: function that the line lies in, or the qualified name of the module.
+        name: function that the line lies in, or the qualified name of the module; ``layers.*.mlp`` of several
+            that differ in their numbers alone.
         file, line: of a line; None of a module.
         gpu_ns: time of its GPU work; of work that it shares with others its part.
         backward_ns: the part of ``gpu_ns`` that is work of its backward.
@@ -32,6 +34,7 @@ class PlaceRow:
         launches: how many kernels, copies and memsets; those that it shares count whole.
         kernels: names of its largest kernels, most time first.
         share: ``gpu_ns`` of all GPU work of these steps.
+        modules: how many modules the row stands for; 1 of a line.
     """
 
     name: str
@@ -43,6 +46,7 @@ class PlaceRow:
     launches: int
     kernels: tuple[str, ...]
     share: float
+    modules: int = 1
     share_of: str = field(default="time of all GPU work of the steps", init=False)
 
     @property
@@ -82,6 +86,7 @@ class _Sum:
     shared: int = 0
     launches: int = 0
     kernels: dict[str, int] = field(default_factory=lambda: defaultdict(int))
+    modules: set[str] = field(default_factory=set)
 
 
 def place_table(
@@ -102,7 +107,7 @@ def place_table(
         if one.address is None:
             continue
         places: tuple[Line | str, ...] = (
-            one.address.lines if by == "line" else (one.address.module or OUTSIDE,)
+            one.address.lines if by == "line" else (NUMBER.sub("*", one.address.module or OUTSIDE),)
         )
         for place, part in zip(places, equal_parts(one.ns, len(places)), strict=True):
             row = sums[place]
@@ -111,6 +116,7 @@ def place_table(
             row.shared += part * (len(places) > 1)
             row.launches += one.launches
             row.kernels[one.name] += part
+            row.modules.add(one.address.module or OUTSIDE)
     rows = (_row(place, row, work.gpu_ns, kernels) for place, row in sums.items())
     return PlaceTable(
         by,
@@ -124,8 +130,9 @@ def place_table(
 def _row(place: Line | str, found: _Sum, whole: int, kernels: int) -> PlaceRow:
     largest = sorted(found.kernels, key=lambda name: (-found.kernels[name], name))
     at = place if isinstance(place, Line) else None
+    modules = 1 if at is not None else len(found.modules)
     return PlaceRow(
-        at.function if at is not None else str(place),
+        at.function if at is not None else str(place) if modules > 1 else next(iter(found.modules)),
         at.file if at is not None else None,
         at.line if at is not None else None,
         found.gpu,
@@ -134,4 +141,5 @@ def _row(place: Line | str, found: _Sum, whole: int, kernels: int) -> PlaceRow:
         found.launches,
         tuple(largest[:kernels]),
         found.gpu / whole if whole else 0.0,
+        modules,
     )

@@ -55,6 +55,20 @@ def test_the_innermost_line_round_the_launch() -> None:
     }
 
 
+def test_the_innermost_module_round_the_launch() -> None:
+    """A layer of a library has no line inside: the line calls the module, and the module launches."""
+    rows = step(
+        [
+            ("range", "nn.Module: layers.0 (Block)", 10, 400, "main"),
+            ("range", line_name(A), 20, 300, "main"),
+            ("range", "nn.Module: layers.0.up (Linear)", 30, 100, "main"),
+            ("api", "cudaLaunchKernel", 50, 5, "main"),
+            ("kernel", "gemm", 100, 50, "stream 7", {"launch": 4}),
+        ]
+    )
+    assert told(rows) == {"gemm": (A, "layers.0.up", False, "line")}
+
+
 def test_a_backward_belongs_to_the_line_of_its_forward() -> None:
     """The node of the op, and work of the engine outside of it, which belongs to the call of backward."""
     rows = step(

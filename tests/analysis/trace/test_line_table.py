@@ -10,6 +10,7 @@ from profrun.analysis.trace.addresses import addresses
 from profrun.analysis.trace.frame import frame
 from profrun.analysis.trace.line_table import OUTSIDE, PlaceTable, place_table
 from profrun.contract.line_names import Line, line_name
+from profrun.reports.place_text import row_name
 from tests.analysis.kit import memory_trace
 from tests.analysis.trace.test_addresses import GENERATED, A, B, behind
 
@@ -50,6 +51,30 @@ def test_time_that_lines_share_counts_once() -> None:
 
 def test_modules_have_the_work_that_was_launched_inside() -> None:
     assert [(row.place, row.gpu_ns) for row in table("module").rows] == [("mlp", 700.0), (OUTSIDE, 100.0)]
+
+
+def test_modules_that_differ_in_a_number_are_one_row() -> None:
+    """``layers.0.mlp`` and ``layers.1.mlp``; a name that stands alone keeps its number."""
+    names = ("layers.0.mlp", "layers.1.mlp", "layers.0.mlp", "head.0")
+    rows: list[tuple[Any, ...]] = [("step", "ProfilerStep#0", 0, 1000, "main")]
+    for at, name in enumerate(names):
+        start = 100 * (at + 1)
+        rows.append(("range", f"nn.Module: {name} (MLP)", start, 90, "main"))
+        rows.append(("range", line_name(A), start + 10, 50, "main"))
+        rows.append(("api", "cudaLaunchKernel", start + 20, 5, "main"))
+    rows += [
+        ("kernel", "gemm", 100 * at + 130, 10 * (at + 1), "stream 7", {"launch": 3 * at + 3})
+        for at in range(len(names))
+    ]
+    trace = memory_trace(rows)
+    found = addresses(trace)
+    assert found is not None
+    made = place_table(frame(trace), found, "module")
+    assert [(row.place, row.modules, row.launches, row.gpu_ns) for row in made.rows] == [
+        ("layers.*.mlp", 2, 3, 60),
+        ("head.0", 1, 1, 40),
+    ]
+    assert row_name(made.rows[0]) == "layers.*.mlp, 2 modules"
 
 
 def test_work_without_an_address_is_told_by_its_reason() -> None:
