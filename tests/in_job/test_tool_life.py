@@ -39,7 +39,7 @@ open(out + ".nsys-rep", "w").write("whole report")
 """
 LAUNCHER = """#!{python} -I
 import subprocess, sys
-subprocess.Popen(sys.argv[2:]).wait()
+subprocess.Popen({runs}).wait()
 if {tells}:
     open(sys.argv[1], "w").close()
 """
@@ -61,16 +61,23 @@ def proc() -> None:
         missing("/proc")
 
 
-def two_part_nsys(folder: Path, *, tells: bool = True, afterwards: str = "") -> dict[str, str]:
+UNSEEN = "[*sys.argv[2:-1], sys.argv[-1] + ' ']"
+"""What the launcher runs where the wrapper shall not recognise the program, as if it had ended unseen."""
+
+
+def two_part_nsys(
+    folder: Path, *, tells: bool = True, afterwards: str = "", runs: str = "sys.argv[2:]"
+) -> dict[str, str]:
     """Environment in which the wrapper finds the stand-in.
 
     Args:
         tells: whether the launcher says that the program has ended.
         afterwards: Python that the profiler runs once it has started the launcher.
+        runs: Python for the command that the launcher runs.
     """
     for name, text in (("nsys", NSYS), ("nsys-launcher", LAUNCHER)):
         path = folder / name
-        path.write_text(text.format(python=sys.executable, tells=tells, afterwards=afterwards))
+        path.write_text(text.format(python=sys.executable, tells=tells, afterwards=afterwards, runs=runs))
         path.chmod(0o755)
     return {"PROFRUN_NSYS": str(folder / "nsys")}
 
@@ -135,7 +142,8 @@ def test_a_profiler_that_has_written_its_recording_may_end_first(tmp_path: Path)
 def test_a_profiler_that_waits_in_vain_is_killed_after_the_grace(tmp_path: Path) -> None:
     env = two_part_nsys(tmp_path, tells=False)
     began = time.monotonic()
-    done = Trial(tmp_path, python("print('over')"), collector="nsys", grace_s=1.0, timeout_s=600.0).run(env)
+    seen = python("import time", "time.sleep(1)")
+    done = Trial(tmp_path, seen, collector="nsys", grace_s=1.0, timeout_s=600.0).run(env)
     state, code, number, reason = ended(done)
     assert (state, code, number) == ("failed", PROFILER_DIED, None)
     assert "it was killed: it did nothing for 5 s after the program had ended" in reason
@@ -143,10 +151,11 @@ def test_a_profiler_that_waits_in_vain_is_killed_after_the_grace(tmp_path: Path)
 
 
 @pytest.mark.thorough
-def test_what_the_program_left_is_ended_before_the_profiler(tmp_path: Path) -> None:
-    """nsys waits for all processes that the program has started."""
+@pytest.mark.parametrize("runs", ["sys.argv[2:]", UNSEEN])
+def test_what_the_program_left_is_ended_before_the_profiler(tmp_path: Path, runs: str) -> None:
+    """nsys waits for all processes that the program has started. A short program may end unseen."""
     helper = tmp_path / "helper"
-    env = two_part_nsys(tmp_path, afterwards=WAIT_FOR_ALL.format(helper=str(helper)))
+    env = two_part_nsys(tmp_path, afterwards=WAIT_FOR_ALL.format(helper=str(helper)), runs=runs)
     leaves = python(
         "import subprocess, sys",
         "argv = [sys.executable, '-c', 'import time; time.sleep(298)']",
@@ -157,6 +166,15 @@ def test_what_the_program_left_is_ended_before_the_profiler(tmp_path: Path) -> N
     reports = [row["path"] for row in done.exit["artefacts"] if row["state"] == "whole"]
     assert "raw/rank0/report.nsys-rep" in reports
     assert any("time.sleep(298)" in text and "left running" in text for text in done.warnings)
+
+
+@pytest.mark.thorough
+def test_a_program_that_is_not_recognised_may_wait_longer_than_the_grace(tmp_path: Path) -> None:
+    env = two_part_nsys(tmp_path, runs=UNSEEN)
+    waits = python("import time", "time.sleep(9)", "print('to its end', flush=True)")
+    done = Trial(tmp_path, waits, collector="nsys", grace_s=1.0, timeout_s=600.0).run(env)
+    assert done.log() == "to its end\n"
+    assert not any("killed" in text for text in done.warnings)
 
 
 @pytest.fixture
