@@ -159,7 +159,7 @@ class Watch:
         if self.app is None and self.tool_start is not None and self.tool_start.failed:
             return  # it will be started again, which a kill by this function would prevent
         below, now = self.owner.below(), time.monotonic()
-        if (self.app is None and not self.life.alone(self._of_tool(below))) or not self.life.hangs(
+        if (self.app is None and not self.life.alone(_started_by(self.pid, below))) or not self.life.hangs(
             below, now
         ):
             return
@@ -171,14 +171,6 @@ class Watch:
             return
         when = "and no program was seen" if self.app is None else "after the program had ended"
         self._kill(outcome, f"it did nothing for {self.life.patience:g} s {when}")
-
-    def _of_tool(self, processes: list[proctree.Process]) -> list[proctree.Process]:
-        """Those that the profiler has started, of which one may be a program that was not recognised.
-
-        The others have lost the process that started them: a program that ended between two looks left them.
-        """
-        pids = {self.pid, *(process.pid for process in proctree.descendants(self.pid))}
-        return [process for process in processes if process.pid in pids]
 
     def _part_lost(self, outcome: Outcome) -> bool:
         """Whether a part of the profiler is gone while the program runs."""
@@ -257,6 +249,15 @@ class Watch:
         if self.life is not None and over and outcome.broken is None and outcome.stopped_by is None:
             outcome.broken = f"it was killed: {why}"
         proctree.send(self.owner.below(), signal.SIGKILL)
+
+
+def _started_by(pid: int, processes: list[proctree.Process]) -> list[proctree.Process]:
+    """Those that a profiler has started, of which one may be a program that was not recognised.
+
+    The others have lost the process that started them: a program that ended between two looks has left them.
+    """
+    pids = {pid, *(process.pid for process in proctree.descendants(pid))}
+    return [process for process in processes if process.pid in pids]
 
 
 def _killed(outcome: Outcome, who: str, why: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -21,16 +22,20 @@ def test_a_profiler_that_hangs_is_said_to_outlive_only_a_program_that_was_seen(
     app: int | None, said: str
 ) -> None:
     life = SimpleNamespace(
-        patience=5.0, alone=lambda _: True, hangs=lambda _, __: True, not_its_own=lambda _: []
+        patience=5.0,
+        alone=lambda processes: not processes,
+        hangs=lambda _, __: True,
+        not_its_own=lambda _: [],
     )
     killed: list[str] = []
     watch = SimpleNamespace(
         life=life,
+        pid=1 << 30,
         app=app,
         app_end=1.0,
         tool_start=None,
         swept=False,
-        owner=SimpleNamespace(below=list),
+        owner=SimpleNamespace(below=lambda: [SimpleNamespace(pid=os.getpid())]),  # an orphan of the program
         _kill=lambda _, reason: killed.append(reason),
     )
     Watch._look_at_tool(cast("Watch", watch), cast("Any", None))
