@@ -50,7 +50,7 @@ class Operation:
             that one; None where the compiler does not tell it.
         view: it only looks at its input in another way: where there is other work, it adds none.
         gradient_sum: it adds up the gradients of a tensor that is used several times. The compiler tells the
-            stack of one of these uses, which is chance.
+            stack of one of these uses, which may be any of them.
     """
 
     stack: tuple[SourceLine, ...]

@@ -159,9 +159,9 @@ class Watch:
         if self.app is None and self.tool_start is not None and self.tool_start.failed:
             return  # it will be started again, which a kill by this function would prevent
         below, now = self.owner.below(), time.monotonic()
-        if (self.app is None and not self.life.alone(_started_by(self.pid, below))) or not self.life.hangs(
-            below, now
-        ):
+        if self.app is None and not self.life.alone(_started_by(self.pid, below)):
+            return
+        if not self.life.hangs(below, now):
             return
         left = self.life.not_its_own(below)
         if left and not self.swept:
@@ -255,9 +255,14 @@ def _started_by(pid: int, processes: list[proctree.Process]) -> list[proctree.Pr
     """Those that a profiler has started, of which one may be a program that was not recognised.
 
     The others have lost the process that started them: a program that ended between two looks has left them.
+    The list has parents before their children.
     """
-    pids = {pid, *(process.pid for process in proctree.descendants(pid))}
-    return [process for process in processes if process.pid in pids]
+    pids, found = {pid}, []
+    for process in processes:
+        if process.pid == pid or process.parent in pids:
+            pids.add(process.pid)
+            found.append(process)
+    return found
 
 
 def _killed(outcome: Outcome, who: str, why: str) -> None:

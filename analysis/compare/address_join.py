@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 
 from profrun.analysis.compare.kernel_groups import normalised_names
 from profrun.analysis.compare.kernel_identity import kernel_identity
+from profrun.analysis.kernel_names.inductor import kind_of
 from profrun.analysis.trace.addresses import UNRESOLVED, Addresses, addresses
 from profrun.analysis.trace.frame import Frame, Index, frame
 from profrun.analysis.trace.steps import step_index
@@ -35,7 +36,6 @@ if TYPE_CHECKING:
 Ints = NDArray[np.int64]
 _CODES = list(UNRESOLVED)
 _OTHER, _AMBIGUOUS, _NO_FORWARD = (_CODES.index(code) for code in ("other-work", "ambiguous", "no-forward"))
-_INDUCTOR = "triton_"
 MAIN = 0
 """Role of the thread that makes the steps; others have numbers by their first launch in the step."""
 
@@ -202,7 +202,7 @@ def _launches(source: Frame, numbers: dict[str, int]) -> Iterator[_Launches]:
     for number, text in normalised_names(source).items():
         own = source.names[number]
         # Here the number at the end of a name that Inductor has made tells one kernel from another.
-        name = own if own.startswith(_INDUCTOR) else kernel_identity(text)
+        name = kernel_identity(text) if kind_of(own) is None else own
         code[number] = numbers.setdefault(name, len(numbers))
     names = code[source.name[gpu]]
     track = source.track[calls[place]]

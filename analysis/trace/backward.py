@@ -61,19 +61,15 @@ def early_nodes(trace: Trace) -> NDArray[np.bool_]:
     rows = trace.tables.execute("SELECT slice, sequence FROM ops WHERE sequence IS NOT NULL").fetchnumpy()
     slices, numbers = np.asarray(rows["slice"], dtype=np.int64), np.asarray(rows["sequence"], dtype=np.int64)
     engine = source.named(slices, is_engine)
-    inside = source.chase(_at(slices[engine], len(source)))[slices] >= 0
+    numbered = np.zeros(len(source), dtype=np.bool_)
+    numbered[slices[engine]] = True
+    inside = source.chase(numbered)[slices] >= 0
     forward = ~engine & ~inside
     process = source.process_of(slices)
     for number in np.unique(process[engine]):
         mine = process == number
         first = numbers[mine & forward].min(initial=np.iinfo(np.int64).max)
         found[slices[mine & engine & (numbers < first)]] = True
-    return found
-
-
-def _at(slices: NDArray[np.int64], count: int) -> NDArray[np.bool_]:
-    found = np.zeros(count, dtype=np.bool_)
-    found[slices] = True
     return found
 
 

@@ -35,7 +35,9 @@ def test_a_profiler_that_hangs_is_said_to_outlive_only_a_program_that_was_seen(
         app_end=1.0,
         tool_start=None,
         swept=False,
-        owner=SimpleNamespace(below=lambda: [SimpleNamespace(pid=os.getpid())]),  # an orphan of the program
+        owner=SimpleNamespace(
+            below=lambda: [SimpleNamespace(pid=os.getpid(), parent=1)]
+        ),  # an orphan of the program
         _kill=lambda _, reason: killed.append(reason),
     )
     Watch._look_at_tool(cast("Watch", watch), cast("Any", None))

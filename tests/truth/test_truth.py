@@ -44,8 +44,8 @@ UNTOLD = {
     ("threads", "clean"): {"no-line": 24, "ambiguous": 6},
     ("threads", "mapping"): {"no-line": 28},
 }
-"""Work without an address: each forward runs in a thread of its own, which ends, and the calls of all of them
-have the id of the first in kineto's file. So their lines are not round them, but for those of the first."""
+"""Work without an address: each forward runs in a thread of its own, which ends. In kineto's file, the calls
+of all these threads have the id of the first. So only the calls of the first have their lines round them."""
 OTHER = {
     "both": Counter({"multi_tensor_apply": 3}),
     "ddp": Counter({"Memcpy DtoD": 30}),

@@ -27,6 +27,12 @@ def multiplied_and_added() -> tuple[Graph, Node, Node]:
     return graph, product, total
 
 
+def following(graph: Graph) -> Replacements:
+    """The graph as part of a module, whose changes torch tells, and what follows it."""
+    GraphModule(torch.nn.Module(), graph)
+    return Replacements(graph)
+
+
 def replaced(graph: Graph, old: Node, new: Callable[[], Node], *gone: Node) -> Node:
     """Put a new node in the place of an old one, as Inductor's pattern matcher does."""
     with graph.inserting_before(old):
@@ -40,8 +46,7 @@ def replaced(graph: Graph, old: Node, new: Callable[[], Node], *gone: Node) -> N
 def test_one_in_the_place_of_two_has_the_texts_of_both() -> None:
     graph, product, total = multiplied_and_added()
     x, y, z = list(graph.nodes)[:3]
-    owner = GraphModule(torch.nn.Module(), graph)
-    follow = Replacements(owner.graph)
+    follow = following(graph)
     one = replaced(graph, total, lambda: graph.call_function(ATEN.addmm.default, (x, y, z)), product)
     follow.end(graph)
     assert one.meta[STACK] == "aten.add.Tensor\naten.mm.default\n"
@@ -51,8 +56,7 @@ def test_one_in_the_place_of_two_has_the_texts_of_both() -> None:
 def test_what_replaces_the_replacement_has_them_too() -> None:
     graph, product, total = multiplied_and_added()
     x, y, z = list(graph.nodes)[:3]
-    owner = GraphModule(torch.nn.Module(), graph)
-    follow = Replacements(owner.graph)
+    follow = following(graph)
     one = replaced(graph, total, lambda: graph.call_function(ATEN.addmm.default, (x, y, z)), product)
     two = replaced(graph, one, lambda: graph.call_function(ATEN.baddbmm.default, (x, y, z)))
     follow.end(graph)
@@ -63,8 +67,7 @@ def test_a_node_inside_a_replacement_has_the_texts_of_its_end() -> None:
     """A product is padded: both new nodes stand for it."""
     graph, product, total = multiplied_and_added()
     _, y, z = list(graph.nodes)[:3]
-    owner = GraphModule(torch.nn.Module(), graph)
-    follow = Replacements(owner.graph)
+    follow = following(graph)
     with graph.inserting_before(product):
         padded = graph.call_function(ATEN.constant_pad_nd.default, (y, [0, 1]))
     one = replaced(graph, product, lambda: graph.call_function(ATEN.mm.default, (padded, z)))
@@ -86,8 +89,7 @@ def test_a_sum_that_takes_up_the_next_product_leaves_the_first_its_own(backwards
         total.meta[STACK] = f"add{number}\n"
         pairs.append((total, product))
     graph.output(total)
-    owner = GraphModule(torch.nn.Module(), graph)
-    follow = Replacements(owner.graph)
+    follow = following(graph)
     for end, inside in reversed(pairs) if backwards else pairs:
         args = (end.args[0], y, z)
         replaced(graph, end, partial(graph.call_function, ATEN.addmm.default, args), inside)
