@@ -134,15 +134,15 @@ def _dataclass_reader(cls: Any) -> Reader:
 
 
 def _field_reader(cls: Any, name: str) -> Reader:
-    """Reads a field. Its type ``X | Y`` is split as text: Python 3.9 cannot evaluate it."""
+    """Reads a field. Its type ``X | Y`` is split as text: Python 3.9 cannot evaluate it. Inside of another
+    type, as in a tuple of numbers or None, write a name for ``Optional[X]``."""
     for parent in cls.__mro__:
         type_ = own_annotations(parent).get(name)  # inherited fields keep their own module
         if isinstance(type_, str):
             space = {**vars(typing), **vars(sys.modules[parent.__module__]), "Mapping": Mapping}
             return _any_of([eval(part, space) for part in type_.split(" | ")])
         if type_ is not None:
-            kinds = typing.get_args(type_) if typing.get_origin(type_) in _UNIONS else (type_,)
-            return _any_of([None if kind is type(None) else kind for kind in kinds])
+            return _reader(type_)
     raise TypeError(f"{cls.__name__} has no field {name}")
 
 
@@ -181,6 +181,8 @@ def _reader(kind: Any) -> Reader:
     origin, inner = typing.get_origin(kind), typing.get_args(kind)
     if kind in (object, Any):
         return lambda value: value
+    if origin in _UNIONS:
+        return _any_of([None if one is type(None) else one for one in inner])
     if dataclasses.is_dataclass(kind):
         return _dataclass_reader(typing.cast("Any", kind))
     if origin in (tuple, list):

@@ -8,6 +8,7 @@ from typing import Literal, get_args
 from .finding import Finding
 from .git_state import GitState
 from .options import Flag, Whole, Word, option
+from .results import Results
 from .schedule import Schedule
 
 FORMAT = 2
@@ -93,6 +94,8 @@ class Command:
         output_bytes: about how many bytes of each of stdout and stderr are kept.
         echo: what the program prints is also copied to the wrapper's own streams, for engines that show them.
         attempt: counts the executions of this trial, from 1.
+        changes: what is changed in the program (``contract.changes``); their variables are in ``env``.
+        results: which values that the program computes are kept; None: none.
         sample: samples of the GPUs and the host per second (``sampling``); 0: none.
         findings: what the runner has to say of the trial; the wrapper keeps it among the warnings.
         secrets: names of variables whose values are never written down.
@@ -128,6 +131,8 @@ class Command:
     sample: float = 10.0  # sampling.DEFAULT_RATE, which every Python process of a job would load
     findings: tuple[Finding, ...] = ()
     secrets: tuple[str, ...] = ()
+    changes: tuple[str, ...] = ()
+    results: Results | None = None
     image: ImageUsed = field(default_factory=ImageUsed)
     git: GitState = field(default_factory=GitState)
     format: int = FORMAT

@@ -127,6 +127,10 @@ class TrialPaths:
         """The profiler's files and ``steps.json`` of one rank."""
         return self.raw / f"rank{number}"
 
+    def results(self, number: int) -> Path:
+        """What the program computed first in one rank (``results.ResultsFile``), if the job asks."""
+        return self.rank(number) / "results.json"
+
     @property
     def trace(self) -> Path:
         """The normalised trace."""

@@ -26,6 +26,8 @@ BUILT_IN = ("none", "torch", "nsys", "ncu", "rocprof", "mapping")
 
 MAPPING = "mapping"
 """The collector that ``ranges.lines`` adds to those of a job."""
+UNPROFILED = "none"
+"""The collector of trials without a profiler: the hook alone times their steps."""
 
 GROUP = "profrun.collectors"
 """Entry point group of all others; ``NAME = PACKAGE``."""

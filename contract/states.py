@@ -9,11 +9,21 @@ from dataclasses import dataclass
 from typing import Literal
 
 TrialState = Literal[
-    "planned", "queued", "running", "finalising", "finished", "failed", "timeout", "cancelled", "lost"
+    "planned",
+    "queued",
+    "running",
+    "finalising",
+    "finished",
+    "failed",
+    "timeout",
+    "cancelled",
+    "lost",
+    "skipped",
 ]
-"""``lost``: nothing says how the trial ended. An unknown end never counts as success."""
+"""``lost``: nothing says how the trial ended. An unknown end never counts as success. ``skipped``: the trial
+was not started, because a sequential job was decided without it."""
 
-TERMINAL: frozenset[TrialState] = frozenset({"finished", "failed", "timeout", "cancelled", "lost"})
+TERMINAL: frozenset[TrialState] = frozenset({"finished", "failed", "timeout", "cancelled", "lost", "skipped"})
 """States that no other state follows."""
 
 WAITS_TURN = "waits-turn"

@@ -9,6 +9,7 @@ from pathlib import Path
 from ..contract.codec import from_json
 from ..contract.command import Ranges
 from ..contract.paths import TrialPaths
+from ..contract.results import Results
 from ..contract.schedule import Schedule
 
 
@@ -29,6 +30,8 @@ class HookConfig:
         run: 0 for the first run of the command, n for the n-th further pass of a counter collection.
         scratch: where profilers inside the program write, in one folder per rank; None: the trial's folder.
         recorded: the ranks that a profiler inside the program records; None: all.
+        changes: what the hook changes in the program, as jobs write it (``contract.changes``).
+        results: which values that the program computes are kept; None: none.
         tool_version: the profiler's version as numbers, or empty.
         wrapper: rank of the wrapper that started the command. Two containers may have the same host name
             and the same pids, so it is part of the names of files.
@@ -50,6 +53,8 @@ class HookConfig:
     recorded: tuple[int, ...] | None = None
     scratch: str | None = None
     tool_version: tuple[int, ...] = ()
+    changes: tuple[str, ...] = ()
+    results: Results | None = None
     wrapper: int = 0
 
     @property

@@ -211,6 +211,8 @@ class Execution:
             blocking=command.blocking,
             run=run,
             tool_version=prepared.tool.version or (),
+            changes=command.changes,
+            results=command.results,
             recorded=command.recorded,
             scratch=None if self.scratch.root is None else str(self.scratch.root),
         )

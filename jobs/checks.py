@@ -8,12 +8,20 @@ from collections.abc import Iterator, Mapping
 
 from profrun.contract.codec import given_json
 from profrun.contract.launch_blocking import BLOCKING_VARIABLES
-from profrun.contract.profilers import NEUTRAL, TIMELINE, all_names, all_serial, candidates, profiler
+from profrun.contract.profilers import (
+    NEUTRAL,
+    TIMELINE,
+    all_names,
+    all_serial,
+    candidates,
+    profiler,
+)
 from profrun.contract.schedule import LIMITS
+from profrun.jobs.change_checks import check_changes, check_sequential
 from profrun.jobs.command import CommandError, fill, fill_command, pieces, split
 from profrun.jobs.expectation import CHECKS, Bounded, Expectation
 from profrun.jobs.model import Job
-from profrun.jobs.nodes import Node
+from profrun.jobs.nodes import Node, find
 from profrun.jobs.problems import Problems, Where, nearest, suggest
 from profrun.jobs.profilers import options_of
 
@@ -39,21 +47,8 @@ def check(job: Job, root: Node, problems: Problems) -> None:
     _mounts(job, root, problems)
     _amount(job, root, problems)
     _ranks(job, root, problems)
-
-
-def find(root: Node, *path: str | int) -> Where:
-    """Where the value at this path is written, or the last part of the path that is there."""
-    node, where = root, root.where
-    for part in path:
-        if isinstance(part, int):
-            below = node.items[part] if part < len(node.items) else None
-        else:
-            below = node.get(part)
-        if below is None:
-            break
-        node = below
-        where = node.where
-    return where
+    check_changes(job, root, problems)
+    check_sequential(job, root, problems)
 
 
 def _templates(job: Job) -> dict[tuple[str, ...], str]:

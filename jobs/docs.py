@@ -8,6 +8,7 @@ from pathlib import Path
 
 from profrun.contract.options import REQUIRED
 from profrun.contract.profilers import BUILT_IN, NEUTRAL
+from profrun.jobs.change_kinds import RESULTS, SEQUENTIAL
 from profrun.jobs.cluster import CLUSTER, TOLERATION
 from profrun.jobs.expectation import ACHIEVED, BYTES, EXPECT, RATIO, SAME_KERNELS
 from profrun.jobs.model import RANGES, RESOURCES, SCHEDULE
@@ -59,6 +60,8 @@ def _blocks() -> str:
         "`schedule`": SCHEDULE,
         "`ranges`": RANGES,
         "`resources`": RESOURCES,
+        "`results`": RESULTS,
+        "`sequential`": SEQUENTIAL,
         "`expect`: each entry": EXPECT,
         "`same_kernels` of an entry": SAME_KERNELS,
         "`ratio` of an entry": RATIO,

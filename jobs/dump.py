@@ -65,6 +65,11 @@ def dump_job(job: Job) -> str:
         "ranges": _Line(asdict(job.ranges)),
         "resources": _Line(_resources(job)),
     }
+    if job.changes:
+        data["changes"] = {name: list(changes) for name, changes in job.changes.items()}
+    for name in ("results", "sequential"):
+        if getattr(job, name) is not None:
+            data[name] = _Line(asdict(getattr(job, name)))
     data["sample"] = job.sample or "off"
     if job.ranks is not None:
         data["ranks"] = list(job.ranks)

@@ -15,8 +15,10 @@ from profrun.contract.command import OUTPUT_BYTES, Ranges
 from profrun.contract.options import REQUIRED, option
 from profrun.contract.points import NAME
 from profrun.contract.profilers import COUNTERS, MAPPING, TIMELINE, candidates
+from profrun.contract.results import Results
 from profrun.contract.sampling import DEFAULT_RATE, HIGHEST_RATE
 from profrun.contract.schedule import Schedule
+from profrun.jobs.change_kinds import CHANGE_LIST, RESULTS, SEQUENTIAL, Sequential
 from profrun.jobs.cluster import CLUSTER, ClusterSettings
 from profrun.jobs.expectation import EXPECT, Expectation
 from profrun.jobs.kinds import Flag, OneOf, Text, Variable, Word, is_word
@@ -151,6 +153,27 @@ class Job:
         SCHEDULE, "Which steps are recorded, counted as torch.profiler.schedule does.", value=Schedule()
     )
     ranges: Ranges = option(RANGES, "Ranges made without touching the code.", value=Ranges())
+    changes: Mapping[str, tuple[str, ...]] = option(
+        MapOf(CHANGE_LIST, NAME, NAME_WORDS, "{faster: [loader-workers=4, tf32]}"),
+        "Changes of the program per variant, made without touching its files; see [Changes](changes.md). "
+        "Their variables win over those of `env`.",
+        "{}",
+        value=dict,
+    )
+    results: Results | None = option(
+        RESULTS,
+        "Which values that the program computes are kept, so that variants can be compared by them; `{}`: "
+        "the first 20 losses.",
+        "none",
+        null=True,
+    )
+    sequential: Sequential | None = option(
+        SEQUENTIAL,
+        "Run the trials without a profiler in rounds, and each variant only until it is decided whether it "
+        "is faster than `base`; `repeats` is the most rounds. Profilers record `base` and what is faster.",
+        "none",
+        null=True,
+    )
     sample: float = option(
         Rate(HIGHEST_RATE),
         "Samples per second of clocks, power, energy and load while the program runs; `off`: none.",

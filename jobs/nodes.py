@@ -78,6 +78,21 @@ class Node:
         return Where(self.where.line, self.where.column + offset + (0 if self.plain else 1))
 
 
+def find(root: Node, *path: str | int) -> Where:
+    """Where the value at this path is written, or the last part of the path that is there."""
+    node, where = root, root.where
+    for part in path:
+        if isinstance(part, int):
+            below = node.items[part] if part < len(node.items) else None
+        else:
+            below = node.get(part)
+        if below is None:
+            break
+        node = below
+        where = node.where
+    return where
+
+
 class Typed(NamedTuple):
     """A scalar's type and value.
 

@@ -110,9 +110,10 @@ def _secret_axes(points: list[dict[str, Scalar]]) -> dict[str, list[Scalar]]:
 
 
 def keep_only(job: Job, wanted: Iterable[str]) -> Job:
-    """The job with only some of its variants, and without the expectations about the others.
+    """The job with only some of its variants, and without what is about the others.
 
-    The job's warnings say how many expectations that are.
+    The job's warnings say how many expectations that are. It runs no rounds any more where the base is left
+    out, or everything else.
 
     Args:
         wanted: names or globs.
@@ -130,10 +131,13 @@ def keep_only(job: Job, wanted: Iterable[str]) -> Job:
         kept.update(fits)
     expect = tuple(left for item in job.expect if (left := _about(item, kept)) is not None)
     lost = len(job.expect) - len(expect)
+    rounds = job.sequential is not None and job.sequential.base in kept and len(kept) > 1
     note = f"{lost} of {len(job.expect)} expectations need variants that are left out: they are not checked"
     return replace(
         job,
         variants={name: values for name, values in job.variants.items() if name in kept},
+        changes={name: changes for name, changes in job.changes.items() if name in kept},
+        sequential=job.sequential if rounds else None,
         expect=expect,
         warnings=(*job.warnings, *([note] if lost else [])),
     )

@@ -56,9 +56,9 @@ def bundle_files(profilers: Iterable[str] = ()) -> dict[str, bytes]:
     contract = Path(profrun.contract.__file__ or "").parent
     collectors = Path(profrun.collectors.__file__ or "").parent
     files: dict[str, bytes] = {"_profrun/__init__.py": b"", "_profrun/collectors/__init__.py": b""}
-    for source in in_job.glob("*.py"):
-        target = _RENAMED.get(source.name, f"_profrun/in_job/{source.name}")
-        files[target] = source.read_bytes()
+    for source in in_job.rglob("*.py"):
+        name = source.relative_to(in_job).as_posix()
+        files[_RENAMED.get(name, f"_profrun/in_job/{name}")] = source.read_bytes()
     for source in contract.glob("*.py"):
         files[f"_profrun/contract/{source.name}"] = source.read_bytes()
     for source in collectors.glob("*/profiler.py"):

@@ -18,10 +18,20 @@ import os
 from collections.abc import Iterator, Mapping
 from typing import cast
 
+from profrun.contract.changes import parse
 from profrun.contract.command import Command, ImageUsed, Vendor
 from profrun.contract.launch_blocking import BLOCKING_ENV
 from profrun.contract.points import trial_id
-from profrun.contract.profilers import COUNTERS, MAPPING, NEUTRAL, TIMELINE, all_serial, become, profiler
+from profrun.contract.profilers import (
+    COUNTERS,
+    MAPPING,
+    NEUTRAL,
+    TIMELINE,
+    UNPROFILED,
+    all_serial,
+    become,
+    profiler,
+)
 from profrun.contract.units import counted
 from profrun.errors import UsageError
 from profrun.jobs.command import fill, fill_command, split
@@ -30,6 +40,8 @@ from profrun.jobs.nodes import Scalar
 from profrun.jobs.profilers import options_of
 from profrun.plans.model import Plan, PlanFile, Trial
 
+HASH_SEED = "PYTHONHASHSEED"
+"""Python reads it when it starts: from then on the order of a set of texts is the same in each process."""
 VENDORS = ("auto", "nvidia", "amd", "none")
 
 
@@ -46,14 +58,21 @@ def make_plan(job: Job, *, vendor: str = "auto") -> Plan:
         raise UsageError(f"no vendor '{vendor}'", fix=f"use one of {', '.join(VENDORS)}")
     if vendor in ("nvidia", "amd"):
         _refuse_foreign(job, vendor)
-    # Mappings come last: the trials that measure follow one another as they do without any.
-    points = sorted(_points(job, vendor), key=lambda point: point[1] == MAPPING)
+    points = sorted(_points(job, vendor), key=lambda point: _comes_last(job, point[1]))
     kept = [point for point in points if not _is_idle_twin(job, vendor, *point)]
     gone = len(points) - len(kept)
     left_out = (f"{counted(gone, 'launch-blocking twin')} left out: no GPU",) if gone else ()
     width = max(3, len(str(len(kept) - 1)))
     trials = (_trial(job, vendor, index, width, *point) for index, point in enumerate(kept))
     return Plan(job=job, trials=tuple(trials), vendor=vendor, left_out=left_out)
+
+
+def _comes_last(job: Job, collector: str) -> bool:
+    """Whether the trials of a collector come after those that measure, which then follow one another.
+
+    Of a sequential job only variants that are proven to be faster are recorded.
+    """
+    return collector == MAPPING or (job.sequential is not None and collector != UNPROFILED)
 
 
 def _refuse_foreign(job: Job, vendor: str) -> None:
@@ -116,9 +135,14 @@ def _trial(
     vendor = _vendor(job, site, vendor)
     if site is not None:
         variant = f"{variant}@{site}"
+    changes = tuple(map(parse, job.changes.get(variant.partition("@")[0], ())))
     env = {name: fill(text, values) for name, text in job.env.items()}
+    for change in changes:
+        env.update(change.env)
     if blocking:
         env.update(BLOCKING_ENV.get(vendor, {}))
+    if job.results is not None and job.results.seed is not None:
+        env.setdefault(HASH_SEED, str(job.results.seed))
     known = become(collector, vendor)
     return Trial(
         index=index,
@@ -133,6 +157,7 @@ def _trial(
         env=env,
         options=options_of(job, collector, known),
         site=site,
+        changes=tuple(change.text for change in changes),
     )
 
 
@@ -186,5 +211,7 @@ def make_command(
         attempt=attempt,
         sample=job.sample,
         secrets=job.secrets,
+        changes=trial.changes,
+        results=job.results,
         image=image or ImageUsed(),
     )

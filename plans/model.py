@@ -32,6 +32,7 @@ class Trial:
         env: what the job spec and the blocking mode add; the caller's own environment is not in it.
         options: profiler -> its options as JSON values; of ``profiler`` alone, or while that is None of each
             profiler that the collector may become.
+        changes: what is changed in the program, as jobs write it; their variables are in ``env``.
         site: which of ``cluster.sites`` it runs at; its variant's name then ends in ``@<site>``.
     """
 
@@ -47,6 +48,7 @@ class Trial:
     env: Mapping[str, str] = field(default_factory=dict)
     options: Mapping[str, Mapping[str, object]] = field(default_factory=dict)
     site: str | None = None
+    changes: tuple[str, ...] = ()
 
     @property
     def serial(self) -> bool:

@@ -29,6 +29,7 @@ NAMES = (
     "state",
     "leftovers",
     "finished",
+    "skipped",
     "normalised",
     "resumed",
     "cancelled",

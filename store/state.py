@@ -155,7 +155,7 @@ def read_trial(run: Run, trial_id: str) -> TrialRecord:
 
 def outcome(records: Iterable[TrialRecord]) -> RunPhase:
     """How a run has ended as a whole. A trial that did not end by then means that the run was cancelled."""
-    states = {record.state for record in records}
+    states = {record.state for record in records} - {"skipped"}
     if "cancelled" in states or not states <= TERMINAL:
         return "cancelled"
     if states - {"finished"}:
@@ -201,6 +201,8 @@ def _record(run: Run, planned: Trial, events: list[Event], notes: list[str]) -> 
             folded |= {key: event.get(key) for key in ("reason", "exit_code", "code")}
             if kind == "finished":
                 folded["ended_ns"] = int(event["ts"])
+        elif kind == "skipped":
+            state, folded = "skipped", {"reason": event.get("reason")}
         elif kind == "error":
             folded["normalise_error"] = event.get("message")
         elif kind == "normalised":

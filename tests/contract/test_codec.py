@@ -12,6 +12,7 @@ from profrun.contract.codec import DocumentError, from_json, given_json, to_json
 from profrun.contract.command import Command
 from profrun.contract.exit import Artefact, Exit
 from profrun.contract.finding import Finding
+from profrun.contract.results import ResultsFile
 from profrun.contract.schedule import Schedule
 from profrun.contract.steps import Anchor, StepsFile, StepTime
 
@@ -40,9 +41,10 @@ STEPS = StepsFile(
     anchor=Anchor(1, 2, 3),
     steps=(StepTime(0, 5, None), StepTime(1, 9, 4, 5, "active", "cuda_event")),
 )
+RESULTS = ResultsFile(1, "loss", (2.5, None))
 
 
-@pytest.mark.parametrize("document", [COMMAND, EXIT, STEPS], ids=["command", "exit", "steps"])
+@pytest.mark.parametrize("document", [COMMAND, EXIT, STEPS, RESULTS], ids=lambda one: type(one).__name__)
 def test_a_document_survives_json(document: object) -> None:
     text = json.dumps(to_json(document))
     assert from_json(type(document), json.loads(text)) == document

@@ -56,3 +56,17 @@ def test_some_variants_alone_keep_their_expectations() -> None:
     assert load_text(dump_job(kept)) == kept
     with pytest.raises(UsageError, match=r"^there is no variant 'b4'; variants are: a, b2, b3, c$"):
         keep_only(job, ["a", "b4"])
+
+
+def test_some_variants_alone_keep_their_changes_and_rounds_where_there_is_something_to_compare() -> None:
+    job = load_small(
+        "variants: {a: {}, b: {}, c: {}}\nrepeats: 8\nchanges: {a: [tf32], c: [set-to-none]}\n"
+        "sequential: {base: a}"
+    )
+    kept = keep_only(job, ["a", "b"])
+    assert (kept.changes, kept.sequential) == ({"a": ("tf32",)}, job.sequential)
+    assert load_text(dump_job(kept)) == kept
+    for alone in (["a"], ["b", "c"]):
+        kept = keep_only(job, alone)
+        assert kept.sequential is None
+        assert load_text(dump_job(kept)) == kept

@@ -42,6 +42,7 @@ def test_everything_that_a_job_needs_is_there() -> None:
     files = bundle_files()
     for collector in ("none", "torch", "nsys", "ncu"):
         assert f"_profrun/collectors/{collector}/wrap.py" in files
+    assert {f"_profrun/in_job/changes/{name}.py" for name in ("__init__", "loaders")} <= set(files)
     assert {"run.py", "site/sitecustomize.py", "shim/profrun/__init__.py"} <= set(files)
     assert not [name for name in files if "reader" in name or "__pycache__" in name]
 

@@ -89,6 +89,21 @@ def test_blocking_variables_by_vendor(vendor: str, env: dict[str, str]) -> None:
     assert [make_command(plan, trial, "r").blocking for trial in plan.trials] == [False, True]
 
 
+@pytest.mark.parametrize(
+    ("keys", "seed"),
+    [
+        ("", None),
+        ("results: {}\n", None),
+        ("results: {seed: 7}\n", "7"),
+        ("results: {seed: 0}\n", "0"),
+        ("results: {seed: 7}\nenv: {PYTHONHASHSEED: 1}\n", "1"),
+    ],
+)
+def test_a_seed_of_results_is_also_that_of_pythons_hashes(keys: str, seed: str | None) -> None:
+    trials = make_plan(job(f"{keys}collectors: [none]\n", "run")).trials
+    assert [trial.env.get("PYTHONHASHSEED") for trial in trials] == [seed]
+
+
 def test_without_a_gpu_no_launch_blocking_twin_is_planned() -> None:
     spec = AB + "launch_blocking: both\ncollectors: [none, torch]\nrepeats: 3\n"
     both, none = (make_plan(job(spec), vendor=vendor) for vendor in ("auto", "none"))
@@ -280,6 +295,8 @@ workdir: sub
         "sample": 10.0,
         "findings": [],
         "secrets": [],
+        "changes": [],
+        "results": None,
         "image": {"reference": None, "digest": None},
         "git": {"sha": None, "dirty": None, "why": None, "seen_by": None},
     }
@@ -314,6 +331,7 @@ def test_plan_json_holds_what_a_person_wants_to_see() -> None:
                 "env": {},
                 "options": {"none": {}},
                 "site": None,
+                "changes": [],
             }
             for index, variant in enumerate("ab")
         ],
