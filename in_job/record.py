@@ -1,4 +1,4 @@
-"""What a process leaves behind: steps.json of its rank, and a note about itself."""
+"""What a process leaves behind: steps.json and results.json of its rank, and a note about itself."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from ..contract.codec import to_json
 from ..contract.finding import Finding
 from ..contract.provenance import Process, TorchVersion
+from ..contract.results import ResultsFile
 from ..contract.steps import StepsDevice, StepsFile
 from .files import read_json, write_json
 from .gpu_idle import wait_until_idle
@@ -24,6 +25,7 @@ from .vendor import host_ordinal
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from ..contract.results import ResultKind
     from ..contract.steps import StepSign, StepTime
     from .hook_process import HookProcess
     from .ranges import Ranges
@@ -103,6 +105,25 @@ class ProcessFiles:
         )
         name = f"process.rank{process.config.wrapper}.{socket.gethostname()}.{process.pid}.json"
         write_json(process.config.paths.hook / name, to_json(note))
+
+    def write_results(self, kind: ResultKind, values: tuple[float | None, ...]) -> None:
+        """Write ``raw/rank<k>/results.json``: what this process computed first.
+
+        Helpers of the program (launchers, DataLoader workers) write none, and neither do further passes of a
+        counter collection, which compute the same. A second process of the same rank that has values writes
+        ``results.<pid>.json``; one without values only says so where nobody else has written.
+        """
+        if self.process.config.run or self.run.role() is not None:
+            return
+        rank = current(self.process.torch).rank
+        path = self.process.config.paths.results(rank)
+        other = read_json(path)
+        if kind == "none" and (other is not None or self.process.forked):
+            return
+        if other is not None and other.get("kind") != "none":
+            path = path.with_name(f"results.{self.process.pid}.json")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_json(path, to_json(ResultsFile(rank, kind, values)))
 
     def _steps_path(self, folder: Path) -> Path:
         config, pid = self.process.config, self.process.pid

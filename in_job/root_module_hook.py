@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
     from .torch_types import Module, Torch, Values
 
+    FirstCall = Callable[[Module, tuple[Values, ...], dict[str, Values]], None]
+
 
 def _profrun_call(module: Module, args: tuple[Values, ...], kwargs: dict[str, Values]) -> Values:
     """Stands for the global of this name that ``RootModuleHook`` puts where torch's function finds it."""
@@ -38,7 +40,12 @@ def _entry(self: Module, *args: Values, **kwargs: Values) -> Values:
 
 
 class RootModuleHook:
-    """Calls ``before(module, args)`` and ``after(module)`` for calls of outermost modules with parameters.
+    """Calls ``before(module, args)`` and ``after(module, output)`` for calls of outermost modules with
+    parameters.
+
+    Args:
+        first: called before the first call of each of them, with the module and the arguments of the call;
+            what it calls is watched as little as what the module calls.
 
     Attributes:
         searching: whether it still looks for new root modules.
@@ -49,7 +56,8 @@ class RootModuleHook:
         self,
         torch: Torch,
         before: Callable[[Module, tuple[Values, ...]], None],
-        after: Callable[[Module], None],
+        after: Callable[[Module, Values], None],
+        first: FirstCall | None = None,
     ) -> None:
         self.torch = torch
         self.searching = False
@@ -57,6 +65,7 @@ class RootModuleHook:
         self._known: list[weakref.ref[Module]] = []  # in the order of their first call
         self._before = before
         self._after = after
+        self._first = first
         self._function = _exchangeable(torch.nn.Module)
         self._code = self._function.__code__
         self._original = _copy(self._function)  # runs torch's code also while the function runs ours
@@ -139,14 +148,17 @@ class RootModuleHook:
     def _call_root(self, module: Module, args: tuple[Values, ...], kwargs: dict[str, Values]) -> Values:
         self._thread = threading.get_ident()
         self._current = weakref.ref(module)
-        if not any(reference() is module for reference in self._known):
+        is_new = not any(reference() is module for reference in self._known)
+        if is_new:
             self._known.append(weakref.ref(module))
         self._in_replacement = True
         self._patch(False)  # first of all: a profiler that starts now looks at the function's code
         try:
+            if is_new and self._first is not None:
+                self._first(module, args, kwargs)
             self._before(module, args)
             output = self._original(module, *args, **kwargs)
-            self._after(module)
+            self._after(module, output)
             return output
         finally:
             self._current = None
@@ -175,7 +187,7 @@ class RootModuleHook:
         if self._current is not None and self._current() is module:
             self._current = None
             if output is not None:
-                self._after(module)
+                self._after(module, output)
 
 
 def _exchangeable(owner: Any) -> FunctionType:

@@ -25,6 +25,8 @@ from .window import WindowDriver
 if TYPE_CHECKING:
     from types import ModuleType
 
+    from .changes import Changes
+    from .results import ResultWatch
     from .torch_types import Optimizer, Torch
 
 FRAMEWORKS = ("torch", "jax", "cupy")
@@ -43,6 +45,8 @@ class Session:
         )
         self.steps = StepFollower(process, self.window, self.ranges, self._step_ended, self._freed)
         self.roots: RootWatch | None = None
+        self.changes: Changes | None = None
+        self.results: ResultWatch | None = None
         self.calls = CallWatch(process, self.steps, self._in_module)
         self.run = WholeRun(process, self.window, self.ranges, self._freed)
         self.files = ProcessFiles(process, self.steps, self.ranges, self.run)
@@ -77,6 +81,9 @@ class Session:
             jax_calls.watch_jit(module, self.calls)
         elif name == "torch._dynamo.eval_frame":
             torch_calls.watch_compiled(module, self.calls)
+            self._load_changes()
+            if self.changes is not None:
+                self.changes.compiler_imported()
         elif name == "torch" and hasattr(module, "nn") and hasattr(module, "__version__"):
             self.attach(module)
         if name in FRAMEWORKS:
@@ -88,8 +95,10 @@ class Session:
         if process.torch is not None:
             return
         process.torch = self.steps.timer.torch = torch
+        self._watch_results(torch)
         self.recorder = recorders.make(process.config, process.schedule, torch, process.warn)
         self.window.attach(self.recorder)
+        self._load_changes()
         dynamo.watch_compile(torch)
         self.ranges.connect(self.recorder)
         exclusive.guard(
@@ -100,13 +109,26 @@ class Session:
             is_torch=self.recorder is not None and self.recorder.is_torch_profiler,
         )
         self.ranges.watch(torch)
-        self.roots = RootWatch(process, self.steps, self.ranges, torch)
+        changes = self.changes
+        first = None if changes is None else changes.root_called
+        self.roots = RootWatch(process, self.steps, self.ranges, torch, first, self.results)
         self.roots.hook.search()
         if self.steps.finder.began:
             self.window.begin(self.steps.number)
         watch_optimizers(torch, self._optimizer_made, self.optimizer)
         torch_calls.watch_graphs(torch, self.calls)
         torch_calls.watch_loaders(torch, self.calls)
+        if changes is not None:
+            changes.attach(torch)
+
+    def _watch_results(self, torch: Torch) -> None:
+        """Remember what the program computes, where the job asks for it; only then is the code loaded."""
+        wanted = self.process.config.results
+        if wanted is not None:
+            from .results import ResultWatch
+
+            self.results = ResultWatch(self.process, torch, wanted)
+            self.results.start()
 
     def explicit(self) -> None:
         """``profrun.step()``."""
@@ -121,6 +143,8 @@ class Session:
         """An optimizer's step has returned."""
         if self.process.ignored():
             return
+        if self.results is not None:
+            self.results.stepped(optimizer)
         try:
             self.steps.finder.optimizer(optimizer)
         except Exception as error:
@@ -144,7 +168,10 @@ class Session:
             self.run.end()
         if self.roots is not None:
             self.roots.hook.stop()
+        if self.results is not None:
+            self.results.stop()
         self._explain()
+        self._tell_changes()
         try:
             self.window.finish()
         finally:
@@ -152,6 +179,21 @@ class Session:
             self.steps.timer.wait()
             self.files.write_steps()
             self.files.write_note()
+            if self.results is not None:
+                self.files.write_results(*self.results.read())
+
+    def _load_changes(self) -> None:
+        """Load what makes the changes of the job, where it names some."""
+        if self.changes is None and self.process.config.changes:
+            from .changes import Changes
+
+            self.changes = Changes(self.process)
+
+    def _tell_changes(self) -> None:
+        """Not in helpers of other processes, nor in forked children that made no step."""
+        works = self.steps.finder.count > 0 or not self.process.forked
+        if self.changes is not None and works and self.run.role() is None:
+            self.changes.tell()
 
     def _explain(self) -> None:
         finder = self.steps.finder
@@ -214,5 +256,7 @@ class Session:
         self.run.after_fork()
         self.ranges.after_fork()
         self.calls.after_fork()
+        if self.results is not None:
+            self.results.after_fork()
         if self.roots is not None:
             self.roots.after_fork()

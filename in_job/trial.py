@@ -16,6 +16,7 @@ from ..contract.provenance import ToolUsed
 from ..contract.steps import StepsFile
 from . import (
     artefacts,
+    change_notes,
     hook_errors,
     launch,
     leftovers,
@@ -305,7 +306,7 @@ class Trial:
     def _told(self, notes: Sequence[ProcessNote]) -> list[Finding]:
         """What the hooks of the program's processes found, their own errors too."""
         errors = _hook_errors(self.paths.hook, self.ranks.own.rank)
-        return [*(finding for note in notes for finding in note.warnings), *errors]
+        return [*change_notes.told(notes), *errors]
 
     def _finish(self, verdict: Verdict, result: Result, supervisor: Supervisor) -> int:
         """Write exit.json, last of all; returns the wrapper's exit code."""

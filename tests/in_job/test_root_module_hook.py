@@ -36,7 +36,7 @@ class Net(Module):
         return self.lin(x)
 called = []
 hook = RootModuleHook(torch, lambda module, args: (note("before"), called.append(type(module).__name__)),
-                      lambda module: None)
+                      lambda module, output: None)
 hook.search()
 net, x = Net(), torch.ones(1, 2)
 net(x); note("between")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from types import SimpleNamespace
 from typing import Any
 
@@ -42,3 +43,51 @@ def test_module_steps_are_settled_after_three_steps_but_not_in_the_window(
         watch.settle()
         searched.append(watch.hook.searching)
     assert searched == [number <= last for number in range(1, 10)]
+
+
+class Called:
+    """A module with a parameter, and a class of its own, whose ``__call__`` the hook may exchange."""
+
+    training = False
+
+    def __call__(self, *args: object, **kwargs: object) -> str:
+        """What torch's own function does."""
+        return "output"
+
+    def parameters(self) -> Iterator[int]:
+        """One."""
+        yield 1
+
+
+@pytest.mark.parametrize("mode", ["auto", "explicit"])
+def test_roots_are_looked_for_as_long_as_somebody_wants_what_they_return(mode: str) -> None:
+    """Where steps are explicit, roots are otherwise settled after the first step, or after some calls."""
+    returned: list[object] = []
+    results: Any = SimpleNamespace(wants_outputs=True, returned=returned.append)
+    finder = SimpleNamespace(
+        undecided=False,
+        how="explicit",
+        minds_modules=False,
+        ends_with_calls=False,
+        called=lambda *_, **__: None,
+    )
+    steps: Any = SimpleNamespace(finder=finder, number=9)
+    config = SimpleNamespace(ranges=SimpleNamespace(steps=mode))
+    process: Any = SimpleNamespace(config=config, ignored=lambda: False, work={"shapes": ""})
+    ranges: Any = SimpleNamespace(root_called=lambda *_: None)
+    torch = SimpleNamespace(nn=SimpleNamespace(Module=Called), is_grad_enabled=lambda: False)
+    watch = RootWatch(process, steps, ranges, torch, results=results)
+    watch.hook.search()
+    net = Called()
+    for _ in range(6):
+        assert net() == "output"
+        if mode == "auto":
+            watch.settle()
+        assert watch.hook.searching
+    results.wants_outputs = False
+    for _ in range(6):
+        net()
+        if mode == "auto":
+            watch.settle()
+    assert not watch.hook.searching
+    assert returned[:6] == ["output"] * 6
