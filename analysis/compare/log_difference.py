@@ -57,6 +57,7 @@ def log_difference(
     least: tuple[float, float] = (0.0, 0.0),
     order: Sequence[Sequence[float]] | None = None,
     trend_from: int = TREND_FROM,
+    evenly: bool = True,
 ) -> LogDifference:
     """The difference of the means of two sides.
 
@@ -66,9 +67,12 @@ def log_difference(
             agree better than that do so by chance.
         order: for each trial of both sides when it was run, in any unit; None where that is not known.
         trend_from: trials per side from which drift is fitted.
+        evenly: the line is fitted over the places of these trials in their order. Otherwise it is fitted over
+            ``order`` itself. That is right where the trials of other sides ran between them: of rounds A B C
+            A B C, C is two trials behind the A before it and one ahead of the A behind it.
     """
     counts = len(sides[0]), len(sides[1])
-    places = _places(order, counts) if min(counts) >= trend_from else None
+    places = _places(order, counts, evenly) if min(counts) >= trend_from else None
     if places is None:
         variances = [max(float(side.var(ddof=1)), low) for side, low in zip(sides, least, strict=True)]
         shares = [variance / count for variance, count in zip(variances, counts, strict=True)]
@@ -104,8 +108,8 @@ def _difference(
     return LogDifference(value, math.sqrt(total), freedom, math.sqrt(sum(variances) / 2), drift)
 
 
-def _places(order: Sequence[Sequence[float]] | None, counts: tuple[int, int]) -> Floats | None:
-    """Places of the trials of both sides in the order of the run; None where no drift is to be fitted."""
+def _places(order: Sequence[Sequence[float]] | None, counts: tuple[int, int], evenly: bool) -> Floats | None:
+    """When the trials of both sides were run, about their mean; None where no drift is to be fitted."""
     if order is None:
         return None
     moments = np.concatenate([np.asarray(side, dtype=np.float64) for side in order])
@@ -114,4 +118,9 @@ def _places(order: Sequence[Sequence[float]] | None, counts: tuple[int, int]) ->
     places = np.argsort(np.argsort(moments)).astype(np.float64)
     is_b = np.repeat([0.0, 1.0], counts)
     turns = float(np.corrcoef(places, is_b)[0, 1]) ** 2
-    return places - places.mean() if turns <= IN_TURNS else None
+    if turns > IN_TURNS:
+        return None
+    if not evenly:  # the unit cancels; numbers near 1 keep the fit exact for times since 1970
+        places = (moments - moments.mean()) / float(np.ptp(moments))
+    about: Floats = places - places.mean()
+    return about

@@ -2,7 +2,7 @@
 
 ``estimate`` is given the step durations of each trial of two sides and returns the ratio with its interval
 and the smallest change that would be found; ``verdict`` says what may be concluded from it. ``proven_below``
-is for a table of many ratios.
+is for a table of many ratios. Intervals while trials are still being run are those of ``sequential``.
 
 Steps of one trial share a process, a clock state and a neighbour on the machine, so they are not independent
 repeats: only trials are. Each trial counts by one number, the logarithm of the statistic of its steps
@@ -24,7 +24,7 @@ from typing import Literal
 
 import numpy as np
 
-from profrun.analysis.compare.log_difference import log_difference
+from profrun.analysis.compare.log_difference import LogDifference, log_difference
 from profrun.analysis.compare.student_t import t_quantile, t_two_sided
 from profrun.analysis.step_time import Floats, Statistic, checked, logarithms
 
@@ -96,7 +96,7 @@ def estimate(
         needed = _needed_from_one_side(logs, threshold)
         ratio = math.exp(float(logs[1].mean() - logs[0].mean()))
         return Estimate(statistic, ratio, None, None, trials, steps, needed)
-    found = log_difference(logs, (_least(sides[0], statistic), _least(sides[1], statistic)), order)
+    found = difference(a, b, statistic=statistic, order=order)
     sure = t_quantile(1 - (1 - CONFIDENCE) / 2, found.freedom)
     return Estimate(
         statistic=statistic,
@@ -107,8 +107,34 @@ def estimate(
         steps=steps,
         trials_needed=trials_needed(found.spread, threshold),
         spread=found.spread,
-        p_value=_p_value(found.value, found.se, found.freedom),
+        p_value=p_value_of(found),
         drift=None if found.drift is None else math.expm1(found.drift),
+    )
+
+
+def difference(
+    a: Sequence[Sequence[float]],
+    b: Sequence[Sequence[float]],
+    *,
+    statistic: Statistic = "median",
+    order: Sequence[Sequence[float]] | None = None,
+    evenly: bool = True,
+) -> LogDifference:
+    """The logarithm of the ratio that ``estimate`` returns, with its standard error and degrees of freedom.
+
+    Args:
+        a, b, order: as of ``estimate``, with at least ``MIN_TRIALS`` trials on each side.
+        evenly: see ``log_difference``.
+
+    Raises:
+        ValueError: as of ``estimate``, or a side has fewer trials.
+    """
+    sides = [checked(side) for side in (a, b)]
+    if min(map(len, sides)) < MIN_TRIALS:
+        raise ValueError(f"each side needs at least {MIN_TRIALS} trials")
+    logs = logarithms(sides[0], statistic), logarithms(sides[1], statistic)
+    return log_difference(
+        logs, (_least(sides[0], statistic), _least(sides[1], statistic)), order, evenly=evenly
     )
 
 
@@ -241,10 +267,11 @@ def _within(ordered: Floats, statistic: Statistic) -> float:
     return math.hypot(scatter, rounding)
 
 
-def _p_value(log_ratio: float, se: float, freedom: float) -> float:
-    if se <= 0:
-        return 1.0 if log_ratio == 0 else 0.0
-    return t_two_sided(log_ratio / se, freedom)
+def p_value_of(found: LogDifference) -> float:
+    """Two-sided p value of "both sides take equally long"."""
+    if found.se <= 0:
+        return 1.0 if found.value == 0 else 0.0
+    return t_two_sided(found.value / found.se, found.freedom)
 
 
 def _needed_from_one_side(logs: Sequence[Floats], threshold: float) -> int:

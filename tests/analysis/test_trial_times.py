@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from profrun.analysis.trial_times import trial_times, typical_ns
+from profrun.analysis.trial_times import mean_ns, trial_times, typical_ns
 from profrun.store.documents import Steps
 from tests.store.states import trial_record
 
@@ -33,3 +33,14 @@ def test_what_has_no_steps_or_no_times_stays_what_it_is() -> None:
     assert typical_ns(trial_record(0, "none", False, 1, steps=Steps())) is None
     unread = replace(STEPS, in_window=(True,))
     assert trial_times(trial_record(0, "none", False, 1, steps=unread)) == TIMES[3:8]
+
+
+def test_the_mean_is_of_every_steady_step_but_not_of_the_first_of_the_program() -> None:
+    bursts = (12, *[10, 10, 10, 370] * 500)
+    steps = Steps("explicit", "wall", len(bursts), bursts[1:4], bursts, in_window=(False,) * len(bursts))
+    plain = trial_record(0, "none", False, 1, steps=steps)
+    assert (mean_ns(plain), typical_ns(plain)) == (100.0, 10)
+    few = (12, *[20_000_000] * 7)
+    steps = Steps("explicit", "wall", 8, few[2:5], few, in_window=(False, False, *[True] * 3, *[False] * 3))
+    assert mean_ns(trial_record(0, "none", False, 1, steps=steps)) == 20_000_000
+    assert mean_ns(trial_record(0, "none", False, 1, steps=Steps())) is None

@@ -35,6 +35,19 @@ def test_a_line_through_the_order_is_taken_out_exactly() -> None:
     assert found.drift == pytest.approx(2.7)
 
 
+def test_a_line_over_time_is_taken_out_where_other_trials_ran_between() -> None:
+    """Rounds A B C A B C ...: over the places of A and C alone a part of the drift would be a difference."""
+    moments: Floats = np.arange(15, dtype=np.float64)
+    a, c = moments[::3], moments[2::3]
+    order = a.tolist(), c.tolist()
+    assert log_difference((a, c + 1), order=order, evenly=False).value == pytest.approx(1)
+    assert log_difference((a, c + 1), order=order).value == pytest.approx(1.5)
+    late = (1.7e9 + 40 * a).tolist(), (1.7e9 + 40 * c).tolist()
+    found = log_difference((a, c + 1), order=late, evenly=False)
+    assert found.value == pytest.approx(1)
+    assert found.drift == pytest.approx(14)
+
+
 @pytest.mark.parametrize("kind", first(1, ["even", "drift", "uneven"]))
 def test_false_alarms_are_five_of_a_hundred_with_and_without_drift(kind: str) -> None:
     rng = np.random.default_rng(4)

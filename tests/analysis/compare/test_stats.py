@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from profrun.analysis.compare.stats import (
     Estimate,
+    difference,
     estimate,
     outlier_steps,
     proven_below,
@@ -61,6 +62,17 @@ def test_one_trial_a_side_is_inconclusive_and_says_how_many_more() -> None:
     assert verdict(result) == "inconclusive"
     assert result.trials_needed is not None
     assert result.trials_needed >= 3
+
+
+def test_the_difference_is_that_of_the_estimate_and_needs_two_trials() -> None:
+    a, b = [[9.0, 10.0], [10.0], [11.0]], [[12.0], [13.0], [13.5]]
+    order = [0, 2, 4], [1, 3, 5]
+    found, whole = difference(a, b, order=order), estimate(a, b, order=order)
+    half = t_quantile(0.975, found.freedom) * found.se
+    assert whole.ratio == math.exp(found.value)
+    assert whole.ci95 == pytest.approx((math.exp(found.value - half), math.exp(found.value + half)))
+    with pytest.raises(ValueError, match="at least 2 trials"):
+        difference(a[:1], b)
 
 
 def test_fewer_trials_widen_the_interval() -> None:
