@@ -84,6 +84,16 @@ class Run:
         return self.path / "comparison.json"
 
     @property
+    def improvement(self) -> Path:
+        """What ``profrun improve`` tried on the program of this run, and what it gave."""
+        return self.path / "improvement.json"
+
+    @property
+    def improved(self) -> Path:
+        """The job with what helped, as ``profrun improve`` wrote it."""
+        return self.path / "improved.yaml"
+
+    @property
     def report(self) -> Path:
         """The HTML report."""
         return self.path / "report.html"

@@ -45,6 +45,7 @@ def _bound_shares(ctx: Context) -> tuple[float, float, str]:
 @rule(
     "compute-bound",
     "Arithmetic sets the time",
+    experiments=("autocast=bfloat16", "cudnn-benchmark"),
     severity="info",
     meaning="The GPU is busy, and mostly with kernels whose arithmetic intensity is right of the roofline's "
     "ridge.",
@@ -83,6 +84,7 @@ def compute_bound(ctx: Context) -> Iterator[Hit]:
 @rule(
     "memory-bound",
     "Memory traffic sets the time",
+    experiments=("compile=default", "autocast=bfloat16"),
     severity="info",
     meaning="The GPU is busy, and mostly with kernels that move data rather than compute.",
     threshold="GPU work covers at least 60 % of the steps and over half of the GPU time is in memory-bound "

@@ -19,6 +19,7 @@ SEEN_SHARE = 0.01
 @rule(
     "exposed-communication",
     "Communication that nothing hides",
+    experiments=("bucket-size=100", "bucket-size=10", "nccl-channels=16"),
     remedy="other buckets, or fewer exchanges",
     meaning="Collectives run while no computation does: the GPU moves data, or waits for another rank, and "
     "does nothing else.",

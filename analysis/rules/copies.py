@@ -115,6 +115,7 @@ def waits_of_copies(ctx: Context, ids: Index) -> Index:
 @rule(
     "host-device-copies",
     "Data crosses the bus",
+    experiments=("pinned-memory",),
     remedy="create and keep tensors on the GPU",
     meaning="Each step copies between host and device; input batches are expected, anything else is worth a "
     "look.",
@@ -156,6 +157,7 @@ def host_device_copies(ctx: Context) -> Iterator[Hit]:
 @rule(
     "pageable-copies",
     "Copies go through pageable memory",
+    experiments=("pinned-memory",),
     remedy="pin_memory=True and non_blocking=True",
     meaning="The driver stages such a copy through a pinned buffer of its own; it is slower, the host waits "
     "for it, and it cannot overlap.",
@@ -247,6 +249,7 @@ def copy_before_gemm(ctx: Context) -> Iterator[Hit]:
 @rule(
     "copies-not-overlapped",
     "Copies and kernels take turns on one stream",
+    experiments=("pinned-memory",),
     remedy="copy the next batch on a second stream",
     meaning="Copies between host and device run while no kernel does, and everything is on a single stream, "
     "so they cannot overlap.",

@@ -1,17 +1,26 @@
-"""The docs pages of the rules, made from the rules: ``python -m profrun.analysis.rules.docs docs``."""
+"""The docs pages of the rules, made from the rules and from what was measured:
+``python -m profrun.analysis.rules.docs docs tests/data/h200/improve``.
+"""
 
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 from profrun.analysis.rules.catalogue import all_rules
 from profrun.analysis.rules.causes import LINKS
+from profrun.analysis.rules.measured import MeasuredRow
+from profrun.analysis.rules.measured_docs import measured_page, precision_section, read_measured
 from profrun.analysis.rules.replay import REPLAY_ERROR
 from profrun.analysis.rules.rule import Rule
 from profrun.analysis.rules.step_cost import CRITICAL_SHARE, SLOWDOWN, WARNING_SHARE
+from profrun.contract.changes import parse
 
-_HEAD = "<!-- made by `python -m profrun.analysis.rules.docs docs`; edit the rule, not this page -->\n"
+_HEAD = (
+    "<!-- made by `python -m profrun.analysis.rules.docs docs tests/data/h200/improve`; "
+    "edit the rule, not this page -->\n"
+)
 
 
 def rule_page(rule: Rule) -> str:
@@ -27,6 +36,7 @@ def rule_page(rule: Rule) -> str:
             "step ([limits](../rules.md#what-could-be-gained)).\n\n"
         )
     text += f"## What to do\n\n{rule.advice}\n"
+    text += _experiments(rule)
     text += _links(rule)
     if relies:
         text += (
@@ -35,6 +45,24 @@ def rule_page(rule: Rule) -> str:
             "finding ([numbers](../numbers.md#data-quality)).\n"
         )
     return text
+
+
+def _experiments(rule: Rule) -> str:
+    """Which changes ``profrun improve`` tries for a finding of this rule."""
+    if not rule.experiments:
+        return ""
+    lines = "".join(f"- `{text}`: {parse(text).what}\n" for text in rule.experiments)
+    return f"\n## What `profrun improve` tries\n\n{lines}\nSee [changes](../changes.md).\n"
+
+
+def _tried() -> str:
+    """Which changes are tried for findings of which rules, for the page of all rules."""
+    asked: dict[str, list[str]] = {}
+    for rule in all_rules():
+        for text in rule.experiments:
+            asked.setdefault(text, []).append(f"[{rule.id}](rules/{rule.id}.md)")
+    rows = "".join(f"| `{text}` | {', '.join(rules)} |\n" for text, rules in sorted(asked.items()))
+    return f"{_TRIED}\n| change | for findings of |\n|---|---|\n{rows}\n"
 
 
 def _links(rule: Rule) -> str:
@@ -46,8 +74,12 @@ def _links(rule: Rule) -> str:
     return f"\n## What explains it\n\nIt goes below a finding of one of these rules, when:\n\n{lines}"
 
 
-def index_page() -> str:
-    """The page that lists all rules."""
+def index_page(measured: Sequence[MeasuredRow]) -> str:
+    """The page that lists all rules.
+
+    Args:
+        measured: what experiments gave (``measured_docs``).
+    """
     rules = all_rules()
     text = f"{_HEAD}# What `profrun diagnose` looks for\n\n"
     text += (
@@ -66,7 +98,8 @@ def index_page() -> str:
     text += _CAUSES + "\n| finding | goes below | when |\n|---|---|---|\n"
     for link in LINKS:
         text += f"| {link.effect} | {link.cause} | {link.condition} |\n"
-    text += "\n## All rules\n\n| rule | severity | what | fires when |\n|---|---|---|---|\n"
+    text += "\n" + _tried() + precision_section(measured)
+    text += "## All rules\n\n| rule | severity | what | fires when |\n|---|---|---|---|\n"
     for rule in rules:
         text += f"| [{rule.id}](rules/{rule.id}.md) | {rule.severity} | {rule.title} | {rule.threshold} |\n"
     return text
@@ -113,11 +146,24 @@ least half of the gain of the finding below it, and its severity must be at leas
 """
 
 
-def write(docs: Path) -> None:
-    """Write all pages under a docs folder and remove pages of rules that are gone."""
+_TRIED = """## What `profrun improve` tries
+
+[`profrun improve`](improve.md) tries the changes that a finding asks for. [changes.md](changes.md) says what
+each of them does, what may break, and what makes it permanent.
+"""
+
+
+def write(docs: Path, recorded: Path) -> None:
+    """Write all pages under a docs folder and remove pages of rules that are gone.
+
+    Args:
+        recorded: folder with documents of ``profrun improve``.
+    """
+    measured = read_measured(recorded)
     folder = docs / "rules"
     folder.mkdir(parents=True, exist_ok=True)
-    (docs / "rules.md").write_text(index_page(), encoding="utf-8")
+    (docs / "rules.md").write_text(index_page(measured), encoding="utf-8")
+    (docs / "rules-measured.md").write_text(measured_page(measured), encoding="utf-8")
     names = {rule.id for rule in all_rules()}
     for rule in all_rules():
         (folder / f"{rule.id}.md").write_text(rule_page(rule), encoding="utf-8")
@@ -127,4 +173,4 @@ def write(docs: Path) -> None:
 
 
 if __name__ == "__main__":
-    write(Path(sys.argv[1]))
+    write(Path(sys.argv[1]), Path(sys.argv[2]))

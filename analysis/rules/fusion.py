@@ -22,6 +22,7 @@ SOFTMAX_SHARE = 0.005
 @rule(
     "unfused-attention",
     "Attention runs as separate kernels",
+    experiments=("compile=default",),
     remedy="scaled_dot_product_attention",
     meaning="Scores, softmax and the product with the values are kernels of their own: the score matrix "
     "(sequence x sequence) is written to memory and read again, twice.",
@@ -85,6 +86,7 @@ def _between(ctx: Context, scores: Index, gemms: Index) -> Index:
 @rule(
     "pointwise-chains",
     "Point-wise kernels follow each other",
+    experiments=("compile=default", "fused-optimizer", "set-to-none"),
     remedy="torch.compile, fused=True optimizers",
     meaning="Each of them reads and writes whole tensors; fused, the values between stay in registers.",
     threshold="Runs of at least two consecutive element-wise or copy kernels of a step on a stream, "

@@ -9,7 +9,12 @@ import numpy as np
 
 from profrun.analysis.rules.context import Context
 from profrun.analysis.rules.finding import FindingRow
-from profrun.analysis.rules.host_causes import allocation_slices, compile_slices, loader_slices
+from profrun.analysis.rules.host_causes import (
+    allocation_slices,
+    compile_slices,
+    loader_slices,
+    rows_by_name,
+)
 from profrun.analysis.rules.rule import Hit, rule
 from profrun.analysis.rules.step_cost import WARNING_SHARE
 from profrun.analysis.rules.step_text import span_text
@@ -28,6 +33,7 @@ _LOOKUP = "TorchDynamo Cache Lookup"
 @rule(
     "dataloader-stall",
     "Steps wait for data",
+    experiments=("loader-workers=4", "loader-workers=8"),
     remedy="num_workers=4 or more, pin_memory=True",
     meaning="The main thread fetches the next batch while the GPU has nothing to do.",
     threshold="Fetching a batch (enumerate(DataLoader)...__next__) takes at least 5 % of the step, and the "
@@ -67,7 +73,7 @@ def dataloader_stall(ctx: Context) -> Iterator[Hit]:
         idle_ns=idle,
         extent="the DataLoader has no workers" if workers is False else "",
         remedy="more num_workers, or a cheaper dataset" if workers else None,
-        rows=_by_name(ctx, ids) if len(np.unique(ctx.frame.name[ids])) > 1 else (),
+        rows=rows_by_name(ctx, ids) if len(np.unique(ctx.frame.name[ids])) > 1 else (),
         fix="More workers (num_workers), a larger prefetch_factor, persistent_workers=True, or cheaper "
         "preprocessing: the present workers are too slow."
         if workers
@@ -75,22 +81,10 @@ def dataloader_stall(ctx: Context) -> Iterator[Hit]:
     )
 
 
-def _by_name(ctx: Context, ids: Index) -> list[FindingRow]:
-    """A row for each name, most time first."""
-    source = ctx.frame
-    names, place = np.unique(source.name[ids], return_inverse=True)
-    time = np.bincount(place, weights=source.durs(ids))
-    calls = np.bincount(place)
-    rows = [
-        FindingRow(source.names[int(name)], int(count), int(ns))
-        for name, count, ns in zip(names, calls, time, strict=True)
-    ]
-    return sorted(rows, key=lambda row: (-(row.total_ns or 0), row.name))
-
-
 @rule(
     "dynamo-lookup",
     "Compiled code spends its time in guards and look-ups",
+    experiments=("compile=reduce-overhead",),
     remedy="compile larger regions, fewer graph breaks",
     meaning="Before each compiled region Dynamo checks guards and finds the compiled code; for small graphs "
     "that is a visible share of the step.",
@@ -125,6 +119,7 @@ def dynamo_lookup(ctx: Context) -> Iterator[Hit]:
 @rule(
     "recompilation",
     "The program compiles again inside the window",
+    experiments=("compile-dynamic",),
     remedy="constant or dynamic shapes",
     meaning="The compiler itself works inside a step: a guard failed, usually for a changed shape or Python "
     "value, and the function is compiled once more.",
@@ -179,7 +174,7 @@ def _compiles(ctx: Context, work: Index) -> Hit:
         gain=ctx.host_gain(time),
         idle_ns=ctx.idle_inside(work),
         extent=counted(len(outer), "compilation"),
-        rows=_by_name(ctx, outer),
+        rows=rows_by_name(ctx, outer),
     )
 
 
@@ -206,6 +201,7 @@ def _late_regions(ctx: Context) -> tuple[Index, Index]:
 @rule(
     "allocator-churn",
     "Device memory is allocated or freed inside steps",
+    experiments=("no-empty-cache", "expandable-segments"),
     remedy="constant shapes, no empty_cache()",
     meaning="cudaMalloc and cudaFree wait for the GPU; the framework's caching allocator should make them "
     "rare after the first steps.",
@@ -232,7 +228,7 @@ def allocator_churn(ctx: Context) -> Iterator[Hit]:
             gain=ctx.host_gain(ctx.host_time(ids)),
             idle_ns=ctx.idle_inside(ids),
             extent=", ".join(names[:2]),
-            rows=_by_name(ctx, ids) if len(names) > 1 else (),
+            rows=rows_by_name(ctx, ids) if len(names) > 1 else (),
             fix=None
             if ctx.program.torch
             else "Allocate before the loop and use the memory again, or take it from a pool "
@@ -243,6 +239,7 @@ def allocator_churn(ctx: Context) -> Iterator[Hit]:
 @rule(
     "occupancy-queries",
     "Libraries query occupancy before launching",
+    experiments=("compile=reduce-overhead", "cuda-graphs"),
     remedy="CUDA graphs",
     meaning="A heuristic chooses kernels at every call (cuBLAS for GEMMs, Triton's or PyTorch's launchers); "
     "each query is host time in front of a launch.",

@@ -12,6 +12,7 @@ from collections.abc import Callable
 import numpy as np
 
 from profrun.analysis.rules.context import Context
+from profrun.analysis.rules.finding import FindingRow
 from profrun.analysis.trace.frame import Index
 from profrun.analysis.trace.wall_time import is_dataloader
 
@@ -70,3 +71,16 @@ CAUSES: tuple[Callable[[Context], Index], ...] = (
 
 def _named(ctx: Context, matches: Callable[[str], bool]) -> Index:
     return ctx.in_steps(np.concatenate([ctx.named(kind, matches) for kind in ("op", "range")]))
+
+
+def rows_by_name(ctx: Context, ids: Index) -> list[FindingRow]:
+    """A row for each name, most time first."""
+    source = ctx.frame
+    names, place = np.unique(source.name[ids], return_inverse=True)
+    time = np.bincount(place, weights=source.durs(ids))
+    calls = np.bincount(place)
+    rows = [
+        FindingRow(source.names[int(name)], int(count), int(ns))
+        for name, count, ns in zip(names, calls, time, strict=True)
+    ]
+    return sorted(rows, key=lambda row: (-(row.total_ns or 0), row.name))

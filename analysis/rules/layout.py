@@ -19,6 +19,7 @@ ROWS = 8
 @rule(
     "layout-changes",
     "Convolutions change the memory layout of their tensors",
+    experiments=("channels-last",),
     remedy="memory_format=torch.channels_last",
     meaning="The convolution kernels want channels last (NHWC), and the tensors have channels first (NCHW): "
     "the library copies each of them into the other layout before and after.",

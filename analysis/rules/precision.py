@@ -66,6 +66,7 @@ def _kept_share(ctx: Context, dtype: str) -> tuple[float, str] | None:
 @rule(
     "fp32-gemm",
     "Matrix work in full fp32",
+    experiments=("autocast=bfloat16", "tf32"),
     remedy="bf16 autocast, or TF32",
     meaning="GEMMs, convolutions or attention are computed in fp32, on the ordinary units or AMD's fp32 "
     "matrix instructions, not in TF32: several times slower than half precision on tensor or matrix cores.",
@@ -156,6 +157,7 @@ def _fp32_advice(ctx: Context, faster: tuple[float, str] | None) -> str | None:
 @rule(
     "tf32-gemm",
     "Matrix work in TF32",
+    experiments=("autocast=bfloat16",),
     remedy="bf16 autocast",
     meaning="fp32 inputs are multiplied as TF32: on tensor cores, but at half the rate of bf16 and fp16 and "
     "with twice the memory traffic.",

@@ -65,6 +65,8 @@ class Rule:
         severity: of its findings.
         bound: how it computes the most that could be gained; empty for a rule that states no gain.
         relies_on: numbers that it rests on, by the names that ``QualityFinding.affects`` uses.
+        experiments: changes of the program that may help, as jobs write them (``contract.changes``); empty
+            where none can be made without touching the program.
         find: the function; it yields what it finds.
     """
 
@@ -77,6 +79,7 @@ class Rule:
     bound: str
     relies_on: tuple[str, ...]
     remedy: str
+    experiments: tuple[str, ...]
     find: Find
 
 
@@ -91,6 +94,9 @@ def rule(
     severity: RuleSeverity = "by gain",
     bound: str = "",
     relies_on: tuple[str, ...] = (),
+    experiments: tuple[str, ...] = (),
 ) -> Callable[[Find], Rule]:
     """Make a rule of a function; the arguments are the attributes of ``Rule``."""
-    return lambda find: Rule(id_, title, meaning, threshold, advice, severity, bound, relies_on, remedy, find)
+    return lambda find: Rule(
+        id_, title, meaning, threshold, advice, severity, bound, relies_on, remedy, experiments, find
+    )

@@ -35,6 +35,7 @@ ROWS = 8
 @rule(
     "overhead-bound",
     "The host cannot keep the GPU busy",
+    experiments=("compile=reduce-overhead", "cuda-graphs", "compile=default", "fused-optimizer"),
     remedy="larger batches, torch.compile, CUDA graphs",
     meaning="The GPU waits for work because Python, the framework and launches take longer than the kernels "
     "that they enqueue.",
@@ -130,6 +131,7 @@ def _waited_for(ctx: Context, rest: list[tuple[DeviceIdle, Intervals]]) -> list[
 @rule(
     "low-utilization",
     "The GPU is idle most of the time",
+    experiments=("compile=reduce-overhead", "cuda-graphs", "compile=default", "fused-optimizer"),
     remedy="see what the host does while the GPU is idle",
     meaning="Kernels, copies and fills together cover less than half of the steps, and no other finding "
     "says why.",
@@ -236,6 +238,7 @@ def _set_up_rows(ctx: Context) -> list[FindingRow]:
 @rule(
     "tiny-kernels",
     "Many kernels too short to hide their launch",
+    experiments=("compile=reduce-overhead", "cuda-graphs", "compile=default", "fused-optimizer"),
     remedy="larger batches, torch.compile, CUDA graphs",
     meaning="A launch costs a few microseconds on the host; kernels that run shorter than that leave the "
     "GPU idle.",

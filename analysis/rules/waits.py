@@ -143,6 +143,7 @@ def implicit_waits(ctx: Context) -> Index:
 @rule(
     "explicit-sync",
     "The program makes the host wait for the GPU",
+    experiments=("no-synchronize",),
     remedy="remove it, or move it out of the loop",
     meaning="torch.cuda.synchronize(), a stream or an event synchronise in the step's own code empties the "
     "queue each time.",

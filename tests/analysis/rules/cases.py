@@ -215,6 +215,8 @@ GPU_NAME = Provenance(
     trial="t", gpus=GpuStates(({"name": "x"},), ({"name": "x", "throttled_by": ["sw_power_cap"]},))
 )
 GPU_IDLE = Provenance(trial="t", gpus=GpuStates(({"name": "x", "throttled_by": ["gpu_idle"]},)))
+ONE_THREAD = Provenance(trial="t", cpus=4, environment={"OMP_NUM_THREADS": "1"})
+TWO_OF_THREE = Provenance(trial="t", cpus=3, environment={"OMP_NUM_THREADS": "2"})
 DYNAMO = "TorchDynamo Cache Lookup"
 LOADER = "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__"
 BIG, SMALL = "[[4096, 4096], [4096, 4096]]", "[[4096, 64], [64, 64]]"
@@ -277,6 +279,19 @@ CASES: dict[str, tuple[Case, Case]] = {
     "dataloader-stall": (
         Case([step(0, 0, 100 * US), ("op", LOADER, 5 * US, 20 * US, "main")]),
         Case([step(0, 0, 100 * US), ("op", LOADER, 5 * US, 2 * US, "main")]),
+    ),
+    "few-cpu-threads": (
+        Case(
+            [
+                step(0, 0, 100 * US),
+                ("op", "aten::mm", 5 * US, 40 * US, "main"),
+                ("op", "aten::mm", 50 * US, 40 * US, "main"),
+                ("api", LAUNCH, 60 * US, 2 * US, "main"),
+            ],
+            provenance=ONE_THREAD,
+            says="OMP_NUM_THREADS=1 on 4 cores: 40 us per step pass in matrix work on the CPU, 40.0 % of",
+        ),
+        Case([step(0, 0, 100 * US), ("op", "aten::mm", 5 * US, 40 * US, "main")], provenance=TWO_OF_THREE),
     ),
     "dynamo-lookup": (
         Case([step(0, 0, 100 * US), ("op", DYNAMO, 5 * US, 10 * US, "main")]),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from profrun.analysis.rules.catalogue import all_rules
 from profrun.analysis.rules.docs import index_page, rule_page
+from profrun.analysis.rules.measured_docs import measured_page, read_measured
 from tests.conftest import ROOT
 
 RULES = {rule.id: rule for rule in all_rules()}
@@ -11,8 +12,11 @@ RULES = {rule.id: rule for rule in all_rules()}
 
 def test_the_docs_pages_are_those_of_the_code() -> None:
     docs = ROOT / "docs"
-    command = "run `python -m profrun.analysis.rules.docs docs`"
-    assert (docs / "rules.md").read_text(encoding="utf-8") == index_page(), command
+    command = "run `python -m profrun.analysis.rules.docs docs tests/data/h200/improve`"
+    measured = read_measured(ROOT / "tests/data/h200/improve")
+    assert measured
+    assert (docs / "rules.md").read_text(encoding="utf-8") == index_page(measured), command
+    assert (docs / "rules-measured.md").read_text(encoding="utf-8") == measured_page(measured), command
     pages = {path.stem: path for path in (docs / "rules").glob("*.md")}
     assert set(pages) == set(RULES), command
     for name, path in pages.items():

@@ -1,0 +1,36 @@
+"""How often the remedy of a rule helped, counted by hand on two small improvements."""
+
+from __future__ import annotations
+
+from profrun.analysis.rules.measured import Precision, measured_rows, precision
+from profrun.store.improvement import ExperimentResult, Improvement, Promised
+
+LOADER = Promised("dataloader-stall", 4_000, 0.4)
+FIRST = Improvement(
+    "one",
+    "default",
+    (
+        ExperimentResult("w4", ("loader-workers=4",), {}, (LOADER,), "proven", 0.7, (0.68, 0.72)),
+        ExperimentResult("w8", ("loader-workers=8",), {}, (LOADER,), "slower", 1.1, (1.08, 1.12)),
+        ExperimentResult("tf32", ("tf32",), {}, (Promised("fp32-gemm", None, None),), "failed"),
+    ),
+    gpus=("H200",),
+)
+SECOND = Improvement(
+    "two",
+    "default",
+    (ExperimentResult("w4", ("loader-workers=4",), {}, (LOADER,), "proven", 0.5, (0.48, 0.52)),),
+)
+
+
+def test_what_measured_nothing_does_not_count_and_a_promise_is_broken_only_surely() -> None:
+    rows = [*measured_rows(FIRST, "a"), *measured_rows(SECOND, "b")]
+    assert [(row.program, row.change, round(row.gain, 3)) for row in rows] == [
+        ("a", "loader-workers=4", 0.3),
+        ("a", "loader-workers=8", -0.1),
+        ("b", "loader-workers=4", 0.5),
+    ]
+    assert [round(row.excess or 0, 3) for row in rows] == [-0.12, -0.52, 0.08]
+    (found,) = precision(rows)
+    assert found == Precision("dataloader-stall", 3, 2, 1, 2, 2, (0.5, 1 - 0.7), 1, ("a", "b"))
+    assert found.typical == 0.4

@@ -1,0 +1,65 @@
+"""``improvement.json`` reads as it was written; a damaged one says what makes it again."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from profrun.errors import InputError
+from profrun.store.improvement import (
+    ExperimentResult,
+    Improvement,
+    Promised,
+    SameAnswer,
+    read_improvement,
+    write_improvement,
+)
+from profrun.store.runs import Run
+
+FOUND = Improvement(
+    "r",
+    "base",
+    (
+        ExperimentResult(
+            "tf32",
+            ("tf32",),
+            {"n": 1},
+            (Promised("a", 5, 0.2), Promised("b")),
+            "proven",
+            0.75,
+            (0.7, 0.8),
+            0.001,
+            4,
+            100,
+            75,
+            3,
+            SameAnswer("same", "loss", 1e-3, 2e-2, "loss within 1e-3"),
+            ("said",),
+            "",
+            ("gemm: -3 ms",),
+        ),
+    ),
+    budget_s=60.0,
+    step_ns=100,
+    done=True,
+)
+
+
+def test_it_reads_as_it_was_written(tmp_path: Path) -> None:
+    run = Run(tmp_path)
+    assert read_improvement(run) is None
+    write_improvement(run, FOUND)
+    assert read_improvement(run) == FOUND
+    (one,) = FOUND.experiments
+    assert (one.promised, one.gain) == (0.2, 0.25)
+
+
+def test_a_damaged_one_is_named(tmp_path: Path) -> None:
+    run = Run(tmp_path)
+    run.improvement.write_text('{"format": 1, "run": "r"}')
+    with pytest.raises(InputError, match="is damaged") as caught:
+        read_improvement(run)
+    assert "profrun improve" in str(caught.value)
+    run.improvement.write_text('{"format": 99}')
+    assert read_improvement(run) is None
