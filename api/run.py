@@ -154,10 +154,11 @@ def plan(job: str | Path, *, set: str | Sequence[str] = (), backend: str = "loca
     Raises:
         UsageError: the spec or an override is wrong.
     """
-    return pipeline.plan(spec_at(Path(job)), _overrides(set), backend=backend)
+    return pipeline.plan(spec_at(Path(job)), overrides_of(set), backend=backend)
 
 
-def _overrides(given: str | Sequence[str]) -> Sequence[str]:
+def overrides_of(given: str | Sequence[str]) -> Sequence[str]:
+    """``path=value`` overrides, one or several, as a list."""
     return [given] if isinstance(given, str) else given
 
 
@@ -191,7 +192,7 @@ def submit(
     """
     told = observer or Silent()
     spec = spec_at(Path(job), Path(cwd) if cwd is not None else None)
-    planned = pipeline.plan(spec, _overrides(set), backend=backend)
+    planned = pipeline.plan(spec, overrides_of(set), backend=backend)
     prepared = pipeline.prepare(planned, spec, backend=backend, root=store.runs_root(runs))
     for text in (*planned.job.warnings, *prepared.left_out):
         told.note(text)

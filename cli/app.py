@@ -41,6 +41,7 @@ COMMANDS: dict[str, dict[str, str]] = {
     "Compare": {
         "compare": "Compare two sets of traces or runs: what changed, by how much, how sure.",
         "blocking": "Show how much slower each variant gets with CUDA_LAUNCH_BLOCKING=1.",
+        "improve": "Try what findings advise, and say what it gave: each change is proven, or it is not.",
         "baseline": "Keep a run's numbers to compare with later.",
     },
     "Set up": {

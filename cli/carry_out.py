@@ -36,6 +36,17 @@ def carry_out(
     return conclude(state, prepared.plan, json_=json_, verbose=verbose)
 
 
+def carried(prepared: PreparedRun) -> RunState:
+    """Execute and finish a run without showing its result; what went wrong at the end is told."""
+    with Progress(prepared.run, prepared.plan, concurrent=prepared.backend.concurrent) as progress:
+        state = execute(prepared, progress)
+    with ReadingLine() as line:
+        problems = finish(state, prepared.plan, line.update)
+    for problem in problems:
+        _tell(problem)
+    return state
+
+
 def conclude(state: RunState, plan: Plan, *, json_: bool, verbose: bool = False) -> int:
     """Finish a run whose trials have ended and show it; arguments and exit code as of ``carry_out``."""
     with ReadingLine() as line:

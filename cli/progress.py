@@ -53,6 +53,7 @@ class Progress:
         self._steps: dict[str, int] = {}  # variant -> steps that a finished trial of it made
         self._started: set[str] = set()
         self._ended: set[str] = set()
+        self._told_decided: set[tuple[str, str]] = set()
 
     def __enter__(self) -> Progress:
         if self._live_wanted:
@@ -161,12 +162,18 @@ class Progress:
             self._ended.add(trial_id)
             if event["state"] == "finished":
                 self._steps[self.trials[trial_id].variant] = read_steps(self.run.trial(trial_id)).count
+        if kind == "skipped":
+            self._ended.add(trial_id)
+            self.time_left.end(trial_id, counts=False)
         if kind in ("finished", "normalised", "error"):
             self.time_left.end(trial_id, counts=event.get("state", "finished") == "finished")
 
     def _remember_before(self) -> None:
         """What had ended before this process continued the run."""
         for record in read_state(self.run).trials:
+            if record.state == "skipped":
+                self._ended.add(record.id)
+                self.time_left.end(record.id, counts=False)
             if record.state == "finished" and record.started_ns and record.ended_ns:
                 self._ended.add(record.id)
                 self._steps[record.variant] = record.steps.count
@@ -183,6 +190,8 @@ class Progress:
             if event.get("code") == NEVER_STARTED:
                 return None  # maybe hundreds at once; the command prints the reason at its end
             return self._finished(event, trial_id)
+        if trial_id is not None and kind == "skipped":
+            return self._decided(self.trials[trial_id].variant, str(event.get("reason")))
         if kind == "error":
             return f"  {trial_id}: no trace: {event.get('message')}"
         if kind == "resumed":
@@ -192,6 +201,13 @@ class Progress:
         if kind == "cancelled":
             return stopping_text(str(event.get("by")), now=not event.get("grace_s"))
         return None
+
+    def _decided(self, variant: str, reason: str) -> str | None:
+        """That a variant needs no further trial, said once for each reason."""
+        if (variant, reason) in self._told_decided:
+            return None
+        self._told_decided.add((variant, reason))
+        return f"{variant}: no further trial, {reason}"
 
     def _finished(self, event: Mapping[str, Any], trial_id: str) -> str:
         from profrun.analysis.trial_times import times_of

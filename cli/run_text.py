@@ -61,7 +61,7 @@ def show_run(state: RunState, *, verbose: bool = False) -> RunResult:
     if parts:
         say()
         tell(*parts)
-    if verbose or not parts or any(record.state != "finished" for record in state.trials):
+    if verbose or not parts or any(record.state not in ("finished", "skipped") for record in state.trials):
         say()
         say(trial_table(state))
     if verbose or not parts:
@@ -81,8 +81,11 @@ def show_run(state: RunState, *, verbose: bool = False) -> RunResult:
 
 def _headline(state: RunState, result: RunResult) -> Prose:
     """The run's name, how far it is, how long it took and on which GPUs."""
-    total, done = len(state.trials), state.count("finished")
+    skipped, done = state.count("skipped"), state.count("finished")
+    total = len(state.trials) - skipped
     trials = counted(total, "trial") if done == total else f"{done} of {total} trials finished"
+    if skipped:
+        trials += f" ({skipped} more were not needed)"
     begins = [record.started_ns for record in state.trials if record.started_ns is not None]
     ends = [record.ended_ns for record in state.trials if record.ended_ns is not None]
     took = (

@@ -43,7 +43,7 @@ def command(runs: RunsOption = None, json_: JsonOption = False) -> None:
             state.run.name,
             state.backend,
             toned(state.phase),
-            f"{state.count('finished')}/{len(state.trials)}",
+            f"{state.count('finished')}/{len(state.trials) - state.count('skipped')}",
             f"{datetime.datetime.fromtimestamp(state.created_ns // 10**9).astimezone():%Y-%m-%d %H:%M}",
         )
         for state in states

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from profrun.analysis.trace.summary import Summary
     from profrun.analysis.trace.timeline_slices import Timeline
     from profrun.analysis.trace.used_gpus import UsedGpus
+    from profrun.store.improvement import Improvement
     from profrun.store.run_answer import VariantAnswer
     from profrun.store.run_claims import ClaimResult
     from profrun.store.run_result import PairResult
@@ -127,6 +128,7 @@ class RunContent:
         used_gpus: trial -> the GPUs that it used, for the trials that have a trace as well.
         troubles: what went wrong, a line each; missing: what could not be shown, a line each.
         shown, total: how many traces have a tab of their own, and how many there are.
+        improvement: what ``profrun improve`` tried on its program; None where it did not.
     """
 
     state: RunState
@@ -141,6 +143,7 @@ class RunContent:
     missing: Sequence[str] = ()
     shown: int = 0
     total: int = 0
+    improvement: Improvement | None = None
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,7 @@ from profrun.reports.comparison_section import comparisons_html
 from profrun.reports.content import RunContent
 from profrun.reports.html import Html, chip, el, sections_html
 from profrun.reports.html_table import Column, table
+from profrun.reports.improve_section import improvement_html
 from profrun.reports.machine_section import images_html, machines_html
 from profrun.reports.overview_section import overview_html
 from profrun.reports.step_charts import MOST_DOTS, THINNED_NOTE, strip_chart
@@ -36,9 +37,10 @@ def run_html(run: RunContent, tabs: Mapping[str, str]) -> Html:
         tabs: id of a trial -> id of its tab, for the trials that have one.
     """
     state = run.state
-    troubles = _troubles(run)
+    troubles, improvement = _troubles(run), improvement_html(run.improvement)
     sections: list[tuple[str, str, Html | None]] = [
         ("overview", "Overview", overview_html(run.answers, run.comparisons, tabs)),
+        *([("improvement", "What helps", improvement)] if improvement else []),
         *([("troubles", "What to know first", troubles)] if troubles else []),
         ("comparisons", "Comparisons", comparisons_html(run.comparisons)),
         ("steps", f"{_timed(state).capitalize()}s", _step_times(state)),

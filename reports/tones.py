@@ -22,6 +22,12 @@ TONES: Mapping[str, Tone] = {
     "incomparable": "care",
     "held": "good",
     "refuted": "bad",
+    "proven": "good",
+    "not the same": "bad",
+    "no gain": "faint",
+    "not proven": "care",
+    "not applied": "care",
+    "not tried": "care",
     "not checked": "care",
 }
 """Severity, state of a run, a trial or an expectation, or verdict -> its tone; other words have none."""

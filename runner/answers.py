@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING
 
 from profrun.analysis.step_time import side_value
 from profrun.contract.line_names import Line, below, common_folder
-from profrun.runner.default_comparisons import UNPROFILED, Point, has_time_axis
+from profrun.contract.profilers import UNPROFILED
+from profrun.runner.default_comparisons import Point, has_time_axis
 from profrun.runner.mapped import addresses_of
 from profrun.runner.twins import step_of, unprofiled_twin
 from profrun.store.documents import provenance_beside

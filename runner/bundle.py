@@ -44,6 +44,7 @@ _OF_TRIAL = (
     "samples.*.jsonl",
     "trace/*",
     "raw/rank*/steps*.json",
+    "raw/rank*/results*.json",
 )
 _RAW = ("raw/**/*", "std*.log")
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from profrun.contract.codec import from_json, to_json
+from profrun.contract.profilers import UNPROFILED
 from profrun.runner.run_times import timed_runs
 from profrun.store.run_result import PairKind, PairReason, PairResult
 from profrun.store.state import TrialRecord
@@ -20,8 +21,6 @@ if TYPE_CHECKING:
     from profrun.analysis.compare import ComparedTrial, Comparison
     from profrun.analysis.compare.kernel_agreement import KernelAgreement
     from profrun.contract.denominator import Denominator
-
-UNPROFILED = "none"
 
 
 @dataclass(frozen=True)

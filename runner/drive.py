@@ -26,6 +26,7 @@ from profrun.runner.disk_watch import DiskWatch
 from profrun.runner.interrupt import Interrupts
 from profrun.runner.make_trace import made_elsewhere
 from profrun.runner.placement import Placed, Placer
+from profrun.runner.rounds import Rounds
 from profrun.runner.start_order import StartOrder
 from profrun.runner.trial_files import Normalised, normalise, prepare
 from profrun.runner.waiting import Waiting
@@ -114,6 +115,7 @@ class _Driver(Generic[P]):
         self.cancelled_at: float | None = None  # monotonic time of the kill, if any
         self.stopping = 0  # how many wishes to end were acted upon
         self.disk = DiskWatch(run)
+        self.rounds = Rounds(plan, lambda: read_state(run).trials)
 
     def go(self, repeat_failed: bool, prepared: P | None) -> None:
         """From what the folder says to ``done``."""
@@ -173,13 +175,16 @@ class _Driver(Generic[P]):
         order = StartOrder(todo, lanes)
         while True:
             if prepared is not None and not self._wishes() and order.left and self.disk.has_room():
-                for trials in order.take(self.active):
+                for trials in self.rounds.take(order, self.active, self._skip):
                     self._start(prepared, trials)
             if not self.active:
                 break
             self._wait_for_an_end()
         if self.disk.why is not None and not self.interrupts.count:
             raise self.disk.error()
+
+    def _skip(self, trial: Trial, why: str) -> None:
+        self._write("skipped", trial.id, reason=why)
 
     def _end_leftovers(self, trials: Sequence[str]) -> None:
         """Nothing of these trials, which are over, is to run beside what is measured next."""

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import cast
 
 from profrun.backends.base import Request, load
+from profrun.contract.changes import parse
 from profrun.contract.codec import from_json
 from profrun.contract.command import Command
 from profrun.contract.launch_blocking import BLOCKING_ENV
@@ -218,6 +219,7 @@ def _trial_lines(trial: DryTrial) -> list[str]:
     lines += [f"export {name}={shlex.quote(value)}" for name, value in sorted(told.env.items())]
     if trial.blocking and told.vendor == "auto":
         lines += [f"# set by the wrapper when it knows the GPU: {_blocking_words()}"]
+    lines += [f"# changed in the program: {change}: {parse(change).what}" for change in told.changes]
     lines += [shlex.join(told.argv)]
     for way in trial.wrapped:
         argvs = way.passes or (way.argv,)

@@ -11,8 +11,9 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from profrun.contract.codec import to_json
+from profrun.contract.profilers import UNPROFILED
 from profrun.runner.answers import answers, diagnosed, told_by
-from profrun.runner.default_comparisons import UNPROFILED, Point, compare_pairs, default_pairs, points_of
+from profrun.runner.default_comparisons import Point, compare_pairs, default_pairs, points_of
 from profrun.runner.progress import counted, no_progress
 from profrun.runner.twins import phase_beside, unprofiled_twin
 from profrun.store.documents import provenance_beside

@@ -11,8 +11,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from profrun.contract.profilers import UNPROFILED
 from profrun.errors import ProfrunError
-from profrun.runner.default_comparisons import UNPROFILED
 from profrun.runner.report import made_by
 from profrun.runner.twins import step_of
 from profrun.store.documents import read_provenance

@@ -18,6 +18,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from profrun.contract.finding import Finding
+from profrun.contract.profilers import UNPROFILED
 from profrun.contract.schedule import STEADY, WINDOW_MOVED, Schedule
 from profrun.contract.units import change_text, time_text
 from profrun.contract.window_phase import SAID
@@ -29,7 +30,6 @@ from profrun.store.state import read_trial
 if TYPE_CHECKING:
     from profrun.analysis.trace.steadiness import RunPhase, Steadiness
 
-UNPROFILED = "none"
 
 MARGIN_NS = 1e9
 """Time of steps between the begin of the steady phase and the window."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from profrun.contract.change_findings import APPLIED
 from profrun.contract.profilers import UnknownProfilerError, profiler
 from profrun.store.files import last_line
 from profrun.store.run_result import read_findings
@@ -46,12 +47,15 @@ def _of_trial(record: TrialRecord) -> list[str]:
     found = []
     if not record.ended and record.reason:  # for one: why a scheduler does not start it
         found.append(f"{record.state}: {record.reason}")
-    if record.ended and record.state != "finished" and record.code != "cancelled":  # the run's end says so
+    if (
+        record.ended and record.state not in ("finished", "skipped") and record.code != "cancelled"
+    ):  # the run's end says so
         found.append(f"{record.state}: {reason_of(record)}")
     if record.normalise_error:
         found.append(f"no trace: {record.normalise_error}")
     if record.state == "finished":
-        found += [str(warning) for warning in record.warnings] or _no_steps(record)
+        wrong = [str(one) for one in record.warnings if one.code != APPLIED]  # that was asked for
+        found += wrong or _no_steps(record)
     return found
 
 

@@ -27,6 +27,7 @@ BLOCK = 512
 """Bytes of a block as ``st_blocks`` counts them, on every file system (`man 3type stat`)."""
 
 
+_OURS = ("raw/rank*/steps*.json", "raw/rank*/results*.json")
 _TRIES = 5
 """How often a folder is removed into which something is written meanwhile."""
 
@@ -185,7 +186,8 @@ def _need_ended(run: Run, state: RunState | None) -> None:
 
 
 def _raw_files(run: Run, state: RunState | None) -> Iterator[Path]:
-    """The profilers' own files of finished trials that have a trace, without the step times."""
+    """The profilers' own files of finished trials that have a trace, without the step times and
+    the values that the program computed."""
     if state is None or run.trials.is_symlink():
         return
     for record in state.trials:
@@ -196,7 +198,7 @@ def _raw_files(run: Run, state: RunState | None) -> Iterator[Path]:
         for folder, _, names in os.walk(paths.raw):
             for name in names:
                 file = Path(folder, name)
-                if not (file.match("raw/rank*/steps*.json") or file.is_symlink()):
+                if not (any(file.match(pattern) for pattern in _OURS) or file.is_symlink()):
                     yield file
 
 

@@ -24,6 +24,7 @@ from profrun.runner.references import opened, shown_name
 from profrun.runner.twins import unprofiled_step
 from profrun.store.documents import provenance_beside, read_provenance
 from profrun.store.files import read_text, write_text
+from profrun.store.improvement import read_improvement
 from profrun.store.run_result import read_findings
 from profrun.store.state import RunState, TrialRecord
 
@@ -93,6 +94,7 @@ def run_report(
         used_gpus=_used_gpus(state, machines, read, another),
         troubles=[str(problem) for problem in problems_of(state)],
         missing=missing,
+        improvement=read_improvement(state.run),
         shown=len(contents),
         total=total,
     )

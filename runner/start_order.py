@@ -6,7 +6,7 @@ was started before it has ended, in the order of the plan.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 
 from profrun.backends.base import Lane
 from profrun.plans.model import Trial
@@ -30,11 +30,24 @@ class StartOrder:
         """How many trials wait for their turn."""
         return len(self._waiting)
 
-    def take(self, active: Collection[str]) -> list[list[Trial]]:
+    @property
+    def waiting(self) -> Sequence[Trial]:
+        """The trials that wait for their turn, in the order of the plan."""
+        return tuple(self._waiting)
+
+    def drop(self, trials: Collection[Trial]) -> None:
+        """These trials are not started."""
+        gone = {trial.id for trial in trials}
+        self._waiting = [trial for trial in self._waiting if trial.id not in gone]
+
+    def take(
+        self, active: Collection[str], may: Callable[[Trial], bool] = lambda _trial: True
+    ) -> list[list[Trial]]:
         """The trials whose turn it is; each inner list is for one ``submit``. They do not wait any more.
 
         Args:
             active: ids of the trials that are on their way.
+            may: whether a trial may be started now; others go on waiting.
         """
         taken: dict[str, int] = {}
         for name in active:
@@ -45,7 +58,7 @@ class StartOrder:
         free: list[Trial] = []
         together: dict[str, list[Trial]] = {}
         alone: list[list[Trial]] = []
-        for trial in self._waiting:
+        for trial in filter(may, self._waiting):
             lane = self._lanes.get(trial.id)
             if lane is None:
                 free.append(trial)

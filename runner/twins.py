@@ -6,9 +6,9 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from profrun.contract.profilers import UNPROFILED
 from profrun.contract.schedule import WINDOW_MOVED, WINDOW_OPENED
 from profrun.errors import ProfrunError
-from profrun.runner.default_comparisons import UNPROFILED
 
 if TYPE_CHECKING:
     from profrun.analysis.counted_steps import Phase

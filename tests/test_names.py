@@ -17,6 +17,7 @@ NEUTRAL = ("timeline", "counters")
 OTHER_MEANING = {
     "analysis/trace/timeline_counters.py": "counters is a table of a trace",
     "analysis/trace/readings.py": "counters is a table of a trace",
+    "in_job/changes/backends.py": "counters are those of torch._dynamo",
     "cli/export.py": "counters is a table of a trace",
     "reports/timeline_packing.py": "counters are tracks of the timeline",
     "reports/timeline_section.py": "timeline is a place on the page",

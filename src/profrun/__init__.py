@@ -1,8 +1,9 @@
 """profrun: one YAML job, profiled on NVIDIA or AMD, into one trace format, with numbers you can trust.
 
-``plan`` and ``submit`` run a job; ``open``, ``normalize`` and ``compare`` look at traces (docs/python.md).
-``range`` and ``step`` are for code that is profiled: they do nothing while no profiler runs. Importing this
-package imports none of torch, docker, duckdb; the rest is loaded when it is first used.
+``plan`` and ``submit`` run a job, and ``improve`` tries what makes it faster; ``open``, ``normalize`` and
+``compare`` look at traces (docs/python.md). ``range`` and ``step`` are for code that is profiled: they do
+nothing while no profiler runs. Importing this package imports none of torch, docker, duckdb; the rest is
+loaded when it is first used.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from profrun.api.comparison import Comparison, compare
+    from profrun.api.improvement import improve
     from profrun.api.run import Run, all_runs, find_run, plan, submit
     from profrun.api.table import Table
     from profrun.api.trace import Trace, normalize
@@ -34,6 +36,7 @@ _LAZY = {
     "all_runs": "run",
     "compare": "comparison",
     "find_run": "run",
+    "improve": "improvement",
     "normalize": "trace",
     "open": "trace.open_trace",
     "plan": "run",
@@ -51,6 +54,7 @@ __all__ = [
     "all_runs",
     "compare",
     "find_run",
+    "improve",
     "normalize",
     "open",
     "plan",

@@ -60,6 +60,8 @@ def test_the_page_names_everything() -> None:
             assert re.search(rf"\b{name}\(", page), f"{kind.__name__}.{name}"
     for option in inspect.signature(profrun.compare).parameters.keys() - {"a", "b", "runs"}:
         assert f"`{option}`" in page, option
+    for option in inspect.signature(profrun.improve).parameters.keys() - {"job_or_run"}:
+        assert f"`{option}`" in page, option
 
 
 def test_the_notebook_holds_no_output() -> None:

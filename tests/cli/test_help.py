@@ -92,6 +92,7 @@ def test_an_example_is_a_line_that_profrun_understands(
 NOT_RUN = {
     "submit": "starts programs of the user",
     "run": "starts programs of the user",
+    "improve": "starts programs of the user; tests/cli/test_improve.py",
     "demo": "starts programs that need torch",
     "cancel": "nothing runs",
     "resume": "nothing is left to run",

@@ -8,6 +8,7 @@ from profrun.contract.finding import Severity
 from profrun.contract.states import TrialState
 from profrun.reports.terminal_layout import CODES, Toned
 from profrun.reports.tones import TONES, toned, tones_of
+from profrun.store.improvement import ExperimentState
 from profrun.store.run_claims import ClaimState
 from profrun.store.state import RunPhase
 
@@ -15,8 +16,11 @@ VERDICTS = {"faster", "slower", "same", "inconclusive", "incomparable"}
 """As ``store.run_result`` describes them."""
 
 
+KINDS = (Severity, TrialState, RunPhase, ClaimState, ExperimentState)
+
+
 def test_every_word_is_a_severity_a_state_or_a_verdict() -> None:
-    literal = {word for kind in (Severity, TrialState, RunPhase, ClaimState) for word in get_args(kind)}
+    literal = {word for kind in KINDS for word in get_args(kind)}
     assert TONES.keys() <= literal | VERDICTS
     assert set(TONES.values()) <= CODES.keys()
 

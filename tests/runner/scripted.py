@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
@@ -11,6 +11,7 @@ from profrun.backends.base import HERE, Lane, PreparedPlan, Request
 from profrun.contract.codec import to_json
 from profrun.contract.command import Command
 from profrun.contract.exit import EndState, Exit
+from profrun.contract.finding import Finding
 from profrun.contract.paths import TrialPaths
 from profrun.contract.states import Status
 from profrun.contract.steps import Anchor, StepsFile, StepTime
@@ -78,6 +79,8 @@ class Scripted:
         lanes: trial id -> its lane; those that are not named have the usual one.
         stuck: ids that never end by themselves, only when they are cancelled.
         elsewhere: what ``trace_words`` says.
+        steps: gives the durations of the steps that a trial leaves, ns; None for the usual ones.
+        warnings: gives the findings in ``exit.json`` of a trial.
         left: what it says of leftovers, one sentence for each time that it is asked.
         cleared: the trials that it was asked to clear, one list for each time.
     """
@@ -95,6 +98,8 @@ class Scripted:
     cancels: list[tuple[list[str], float]] = field(default_factory=list)
     left: list[str] = field(default_factory=list)
     cleared: list[list[str]] = field(default_factory=list)
+    steps: Callable[[str], Sequence[int]] | None = None
+    warnings: Callable[[str], tuple[Finding, ...]] = lambda trial: ()
     _seen: dict[str, int] = field(default_factory=dict)
 
     def lane(self, prepared: PreparedPlan, trial: Trial) -> Lane | None:
@@ -131,7 +136,11 @@ class Scripted:
             return Status("running")
         if state == "lost":
             return Status("lost", "no word")
-        leave(trial, state)
+        said = self.warnings(trial_id)
+        if self.steps is None:
+            leave(trial, state, warnings=said)
+        else:
+            leave(trial, state, self.steps(trial_id), warnings=said)
         return Status(state)
 
     def logs(self, handle: Handle, run: Run, trial_id: str, *, follow: bool) -> Iterator[str]:

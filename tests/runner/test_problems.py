@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from profrun.contract.change_findings import applied, not_applied
+from profrun.contract.changes import parse
 from profrun.contract.exit import Exit
 from profrun.contract.finding import Finding
 from profrun.contract.paths import TrialPaths
@@ -15,6 +17,7 @@ from profrun.store.documents import Steps
 from profrun.store.runs import Run
 from tests.store.states import state_of, trial_record
 
+NO_STEP = "no step was seen: call profrun.step() once an iteration, or use an optimizer or nn.Module"
 KINETO = "USDT:2026-11-27 01:20:05 15227:15227 SyncActivityProfilerHandler.cpp:59] profiler_stop"
 
 
@@ -34,6 +37,22 @@ def test_a_sentence_about_several_trials_stands_once(tmp_path: Path) -> None:
         "003-base-none-r1: failed: exit code 3",
         "004-base-none-r1: queued: Priority",
         "a line is torn",
+    ]
+
+
+def test_a_change_that_was_made_is_no_problem_and_one_that_was_not_is_told_once(tmp_path: Path) -> None:
+    change = parse("loader-workers=4")
+    made = Exit("t", "finished", warnings=(applied(change, "1 DataLoader got 4 worker processes"),))
+    nothing = Exit("t", "finished", warnings=(not_applied(change, "the program made no DataLoader"),))
+    state = state_of(
+        trial_record(0, "none", False, 1, exit=made),
+        trial_record(1, "none", False, 1, exit=nothing),
+        trial_record(2, "none", False, 1, exit=nothing),
+        trial_record(3, "none", False, 1, exit=made, steps=Steps("none", "wall", 0)),
+    )
+    assert [str(problem) for problem in problems_of(dataclasses.replace(state, run=Run(tmp_path)))] == [
+        "001-base-none-r1 and 1 more: loader-workers=4 changed nothing: the program made no DataLoader",
+        f"003-base-none-r1: {NO_STEP}",
     ]
 
 

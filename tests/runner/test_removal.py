@@ -28,7 +28,8 @@ def ended_run(root: Path, *, trace: bool = True) -> Run:
     run.log().append("started", trial.folder.name, attempt=1, handle={"backend": "local", "data": {}})
     leave(trial)
     (trial.folder / RAW).write_bytes(b"x" * (1 << 20))
-    (trial.raw / "rank0/steps.7.json").write_text("{}")
+    for name in ("steps.7.json", "results.json"):
+        (trial.raw / "rank0" / name).write_text("{}")
     if trace:
         make_trace(trial.trace, [("kernel", "k", 0, 5, "stream 7")]).close()
     run.log().append("done", state="finished")

@@ -1,0 +1,380 @@
+"""``profrun improve``: the changes that findings ask for are tried, and what helped is kept.
+
+``improve`` carries out up to three ordinary runs, each with everything that a run has:
+
+1. *base*: what a step costs, and findings. A run that exists takes its place.
+2. *experiments*: the base and one variant for each change, in rounds, each until it is decided.
+3. *together*: the base and everything that helped, in rounds again, on new trials. The gain that counts is
+   this one: the largest of several measured gains is too large by chance.
+
+``improvement.json`` in the folder of the base run says how far it is, so that it can go on after an
+interruption.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, cast
+
+from profrun.analysis.rules.experiments import Experiment, excluded, experiments_of, stacked
+from profrun.contract.profilers import UNPROFILED
+from profrun.errors import FailedError, InconclusiveError
+from profrun.jobs.dump import dump_job
+from profrun.jobs.load import Spec
+from profrun.plans.make import make_plan
+from profrun.plans.public import redactor_of
+from profrun.runner.answers import diagnosed, told_by
+from profrun.runner.default_comparisons import points_of
+from profrun.runner.improve_jobs import (
+    TOGETHER,
+    base_job,
+    base_variant,
+    free_name,
+    improved_job,
+    own_experiments,
+    public_text,
+    rounds_job,
+)
+from profrun.runner.improve_results import results
+from profrun.runner.linux import need_linux
+from profrun.runner.pipeline import PreparedRun, plan, prepare, reopen
+from profrun.runner.planning import plan_of
+from profrun.runner.received import need_own
+from profrun.runner.twins import step_of
+from profrun.store.files import write_text
+from profrun.store.improvement import ExperimentResult, Improvement, read_improvement, write_improvement
+from profrun.store.run_result import read_findings
+from profrun.store.runs import Run, is_run
+from profrun.store.state import RunState, read_state
+from profrun.traces.trace import Trace
+
+if TYPE_CHECKING:
+    from profrun.analysis.rules.finding import RuleFinding
+    from profrun.contract.points import Scalar
+    from profrun.jobs.model import Job
+
+ROUNDS = 8
+"""The most trials of each variant in a stage."""
+WORTH = 0.02
+"""The smallest gain that is looked for, as a part of the step."""
+BUDGET_S = 20 * 60.0
+_TOGETHER_TRIALS = 12
+"""Trials of the last stage that the budget keeps time for: four rounds of two, and two that are recorded."""
+
+
+@dataclass(frozen=True)
+class Wishes:
+    """What the user asks of an improvement.
+
+    Attributes:
+        backend: local, docker, slurm or kubernetes.
+        root: folder of the runs.
+        base: the variant to improve; None: the first of the job.
+        only: ids of rules and names of changes; empty: everything that findings ask for.
+        budget_s: time for all stages, seconds.
+        accept: largest relative difference of what the program computes that counts as the same; None: what
+            the kind of the change allows.
+        rounds: the most trials of each variant in a stage.
+        worth: smallest gain that is looked for, as a part of the step.
+    """
+
+    backend: str
+    root: Path
+    base: str | None = None
+    only: tuple[str, ...] = ()
+    budget_s: float = BUDGET_S
+    accept: float | None = None
+    rounds: int = ROUNDS
+    worth: float = WORTH
+
+
+CarryOut = Callable[[PreparedRun], RunState]
+"""Executes and finishes a run, and shows that to the user."""
+
+
+@dataclass(frozen=True)
+class Planned:
+    """What an improvement of a run would do.
+
+    Attributes:
+        spec: of the stage with the experiments; None where there is no experiment to run.
+        experiments: those that it runs.
+        not_tried: name of an experiment -> why it is not tried.
+    """
+
+    spec: Spec | None
+    experiments: tuple[Experiment, ...]
+    not_tried: Mapping[str, str]
+
+
+def base_spec(spec: Spec, job: Job, wishes: Wishes) -> Spec:
+    """The spec of the base stage of a job."""
+    text = dump_job(base_job(job, base_variant(job, wishes.base)))
+    return Spec(text, spec.name, spec.folder)
+
+
+def improve(spec: Spec | Run, job: Job, wishes: Wishes, carry_out: CarryOut) -> tuple[Run, Improvement]:
+    """Find out what makes a program faster.
+
+    Args:
+        spec: the job's spec, or a run of it that exists.
+        job: the user's job.
+        wishes: what is asked.
+        carry_out: executes and finishes a run.
+
+    Returns:
+        The base run, and what was tried.
+
+    Raises:
+        UsageError: the job has no such variant, ``only`` names nothing, or the run is somebody else's.
+        InconclusiveError: the base has no trial that tells a step time, or none that was recorded.
+        FailedError: a stage was cancelled; says how to go on.
+    """
+    need_linux("improving a program")
+    began = time.monotonic()
+    if isinstance(spec, Run):
+        need_own(spec)
+        state = read_state(spec)
+    else:
+        state = _carry(base_spec(spec, job, wishes), wishes, carry_out)
+    found = _begun(state, job, wishes, time.monotonic() - began)
+    stages = _Stages(state, job, wishes, carry_out, time.monotonic() - found.spent_s)
+    found = stages.experiments(found)
+    found = stages.together(found)
+    return state.run, stages.end(found)
+
+
+def planned(state: RunState, job: Job, wishes: Wishes) -> Planned:
+    """What an improvement of a run that exists would do; nothing is started."""
+    base = base_variant(job, wishes.base)
+    tried, not_tried = _chosen(state, asked_for(state, job, base, wishes.only), wishes, 0.0)
+    if not tried:
+        return Planned(None, (), not_tried)
+    left = _time_for_rounds(state, wishes, 0.0)
+    stage = rounds_job(
+        job, base, tried, stage="experiments", rounds=wishes.rounds, worth=wishes.worth, budget_s=left
+    )
+    return Planned(Spec(dump_job(stage), stage.name, state.cwd), tuple(tried), not_tried)
+
+
+def asked_for(state: RunState, job: Job, base: str, only: Sequence[str]) -> tuple[Experiment, ...]:
+    """The experiments of a run: what its findings ask for, and the job's other variants.
+
+    Raises:
+        UsageError: ``only`` names no rule, no change and no other variant.
+        InconclusiveError: no recording of the base tells what could be gained, and there is nothing else.
+    """
+    record = told_by(points_of(state.trials)).get(base)
+    findings: Sequence[RuleFinding] = ()
+    if record is not None and record.trace is not None:
+        with Trace(record.trace) as trace:
+            findings = diagnosed(trace, record, state).findings
+    own = [one for one in own_experiments(job, base) if not only or one.name in only]
+    others = [name for name in only if all(name != one.name for one in own)]
+    asked = experiments_of(findings, others, job.changes.get(base, ())) if others or not only else ()
+    if not own and not asked and (record is None or record.trace is None):
+        raise InconclusiveError(
+            f"{state.run.name} has no recording of its variant '{base}'",
+            why="findings, which ask for experiments, are made of the trace of a trial under a profiler",
+            fix=f"see `profrun status {state.run.name}`, or start from the job: profrun improve JOB",
+        )
+    return (*own, *(replace(one, name=free_name(job, one.name)) for one in asked))
+
+
+def _begun(state: RunState, job: Job, wishes: Wishes, spent_s: float) -> Improvement:
+    """The improvement of a run as far as it has come; a new one where there is none that can go on.
+
+    Args:
+        spent_s: seconds that the base took just now.
+    """
+    kept = read_improvement(state.run)
+    if kept is not None and not kept.done and wishes.base in (None, kept.base):
+        return kept
+    base = base_variant(job, wishes.base)
+    state.run.improved.unlink(missing_ok=True)  # of an earlier improvement
+    step = step_of([one for one in state.trials if one.variant == base and one.collector == UNPROFILED])
+    if step is None:
+        raise InconclusiveError(
+            f"{state.run.name} has no step time of its variant '{base}' without a profiler",
+            why=f"its trials failed, or no step was seen: see `profrun status {state.run.name}`",
+            fix="call profrun.step() once an iteration, or use an optimizer or nn.Module",
+        )
+    asked = asked_for(state, job, base, wishes.only)
+    _, not_tried = _chosen(state, asked, wishes, spent_s)
+    rows = [
+        replace(_row(one, job), state="not tried", why=not_tried[one.name])
+        if one.name in not_tried
+        else _row(one, job)
+        for one in asked
+    ]
+    return Improvement(
+        run=state.run.name,
+        base=base,
+        experiments=tuple(rows),
+        budget_s=wishes.budget_s,
+        spent_s=spent_s,
+        step_ns=step.ns,
+        gpus=next((one.gpus for one in read_findings(state.run)[0].answers if one.variant == base), ()),
+        rounds=wishes.rounds,
+        worth=wishes.worth,
+        accept=wishes.accept,
+    )
+
+
+class _Stages:
+    """The stages after the base, each on what the one before has found."""
+
+    def __init__(self, state: RunState, job: Job, wishes: Wishes, carry_out: CarryOut, began: float) -> None:
+        self._state, self._job = state, job
+        self._wishes, self._carry_out, self._began = wishes, carry_out, began
+
+    def experiments(self, found: Improvement) -> Improvement:
+        """Run the experiments that are planned, or go on with them."""
+        tried = [one for one in found.experiments if one.state == "planned"]
+        if not tried:
+            return self._keep(found)
+        budget = _time_for_rounds(self._state, _asked_first(found, self._wishes), found.spent_s)
+        job = rounds_job(
+            self._job,
+            found.base,
+            [_experiment(one, self._job) for one in tried],
+            stage="experiments",
+            rounds=found.rounds,
+            worth=found.worth,
+            budget_s=budget,
+        )
+        state, job = self._stage(
+            job, found.experiments_run, lambda name: self._keep(replace(found, experiments_run=name))
+        )
+        told = {one.name: one for one in results(job, tried, state, found.accept)}
+        rows = tuple(told.get(one.name, one) for one in found.experiments)
+        return self._keep(replace(found, experiments_run=state.run.name, experiments=rows))
+
+    def together(self, found: Improvement) -> Improvement:
+        """Run everything that helped at once against the base, on new trials."""
+        helped = sorted(
+            (one for one in found.experiments if one.state == "proven"), key=lambda one: one.ratio or 1.0
+        )
+        if not helped:
+            return found
+        all_ = [_experiment(one, self._job) for one in helped]
+        kept = stacked(all_, free_name(self._job, TOGETHER))
+        left = tuple(one.name for one in excluded(all_, kept))
+        job = rounds_job(
+            self._job,
+            found.base,
+            [kept],
+            stage=TOGETHER,
+            rounds=found.rounds,
+            worth=found.worth,
+            budget_s=None,
+            recorded=len(helped) > 1,  # a single change was recorded as an experiment
+        )
+        state, job = self._stage(
+            job, found.together_run, lambda name: self._keep(replace(found, together_run=name))
+        )
+        row = replace(
+            _row(kept, self._job),
+            promises=tuple(dict.fromkeys(told for one in helped for told in one.promises)),
+        )
+        (together,) = results(job, [row], state, found.accept)
+        found = replace(found, together_run=state.run.name, together=together, left_out=left)
+        if together.state == "proven":
+            write_text(self._state.run.improved, public_text(improved_job(self._job, found.base, kept)))
+        return self._keep(found)
+
+    def end(self, found: Improvement) -> Improvement:
+        """All stages have ended."""
+        return self._keep(replace(found, done=True))
+
+    def _stage(self, job: Job, name: str | None, began: Callable[[str], object]) -> tuple[RunState, Job]:
+        """Carry out the run of a stage, or carry on the one that was begun; returns it and its job.
+
+        Args:
+            job: of the stage, for a new run.
+            name: of the run that was begun, if any.
+            began: is told the name of a new run before it starts.
+        """
+        run = Run(self._state.run.path.parent / name) if name else None
+        if run is not None and is_run(run.path):
+            state = read_state(run)
+            if state.phase in ("interrupted", "cancelled"):
+                state = self._carry_out(reopen(run))
+            job = plan_of(run).job
+        else:
+            spec = Spec(dump_job(job), job.name, self._state.cwd)
+            prepared = _prepared(spec, self._wishes)
+            began(prepared.run.name)
+            state = self._carry_out(prepared)
+        _need_end(state, self._state.run)
+        return state, job
+
+    def _keep(self, found: Improvement) -> Improvement:
+        found = replace(found, spent_s=time.monotonic() - self._began)
+        write_improvement(self._state.run, found)
+        return found
+
+
+def _carry(spec: Spec, wishes: Wishes, carry_out: CarryOut) -> RunState:
+    """The base run of a job."""
+    state = carry_out(_prepared(spec, wishes))
+    _need_end(state, state.run)
+    return state
+
+
+def _prepared(spec: Spec, wishes: Wishes) -> PreparedRun:
+    return prepare(plan(spec, backend=wishes.backend), spec, backend=wishes.backend, root=wishes.root)
+
+
+def _need_end(state: RunState, base: Run) -> None:
+    if state.phase in ("cancelled", "interrupted"):
+        again = f"`profrun improve {base.name}`"
+        if state.run.name == base.name:
+            again = f"`profrun resume {base.name}`, then {again}"
+        raise FailedError(f"{state.run.name} was {state.phase}", fix=f"go on with {again}")
+
+
+def _chosen(
+    state: RunState, asked: Sequence[Experiment], wishes: Wishes, spent_s: float
+) -> tuple[list[Experiment], dict[str, str]]:
+    """The experiments for which the budget has time, at least one; name -> why another is not tried."""
+    left = _time_for_rounds(state, wishes, spent_s)
+    one_round = _trial_s(state) * min(3, wishes.rounds)
+    count = max(1, int(left / one_round) - 1) if one_round else len(asked)
+    short = f"the budget of {wishes.budget_s / 60:.3g} min is too short for it"
+    return list(asked[:count]), {one.name: short for one in asked[count:]}
+
+
+def _time_for_rounds(state: RunState, wishes: Wishes, spent_s: float) -> float:
+    """Seconds of the budget that are left for the rounds of experiments."""
+    return max(1.0, wishes.budget_s - spent_s - _TOGETHER_TRIALS * _trial_s(state))
+
+
+def _trial_s(state: RunState) -> float:
+    """Seconds that a trial without a profiler takes: the longest of those that ended."""
+    took = [
+        (one.ended_ns - one.started_ns) / 1e9
+        for one in state.trials
+        if one.started_ns is not None and one.ended_ns is not None and one.collector == UNPROFILED
+    ]
+    return max(took, default=0.0)
+
+
+def _asked_first(found: Improvement, wishes: Wishes) -> Wishes:
+    """The wishes with the budget that the improvement began with."""
+    return wishes if found.budget_s is None else replace(wishes, budget_s=found.budget_s)
+
+
+def _row(one: Experiment, job: Job) -> ExperimentResult:
+    """The row of an experiment; secrets among its values are hidden, because rows are kept and shown."""
+    redactor = redactor_of(make_plan(job))
+    values = {name: cast("Scalar", redactor.named(name, value)) for name, value in one.values.items()}
+    return ExperimentResult(one.name, one.changes, values, one.promises)
+
+
+def _experiment(one: ExperimentResult, job: Job) -> Experiment:
+    """The experiment of a row; the values of the job's own variants are those of the job."""
+    return Experiment(one.name, one.changes, job.variants.get(one.name, one.values), one.promises)

@@ -1,0 +1,247 @@
+"""Which trials of a sequential job may start, and which are not needed any more: ``Rounds``.
+
+A sequential job (``jobs.change_kinds.Sequential``) runs its trials without a profiler in rounds: one trial of
+the base and one of each variant that is not decided yet. A round begins when the one before has ended. Then
+profilers record the base and the variants that are faster. Every answer is made of the trials that have ended
+alone, so a run that is resumed goes on as if it had not been interrupted.
+
+A trial counts by the mean of its steps, not by the median as elsewhere: what a change gives is told by all of
+the time that the program takes, and the steps of a program that waits for workers differ much.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from profrun.analysis.compare.sequential import Decision, SequentialPlan, decide, verdicts
+from profrun.analysis.trial_times import mean_ns
+from profrun.contract.change_findings import APPLIED, change_of
+from profrun.contract.changes import parse
+from profrun.contract.profilers import UNPROFILED
+from profrun.jobs.change_kinds import Sequential
+from profrun.jobs.model import Job
+from profrun.plans.model import Plan, Trial
+from profrun.runner.start_order import StartOrder
+from profrun.store.state import TrialRecord
+
+TIME_IS_UP = "the time of the budget is used up"
+NOT_FASTER = "nothing was proven to be faster"
+
+
+@dataclass(frozen=True)
+class Skip:
+    """A trial that is not started, and why, in words that follow the name of its variant."""
+
+    trial: Trial
+    why: str
+
+
+@dataclass(frozen=True)
+class Turn:
+    """What happens to the trials that wait.
+
+    Attributes:
+        may: ids of the trials that may start now.
+        skipped: trials that are not needed.
+    """
+
+    may: frozenset[str]
+    skipped: tuple[Skip, ...] = ()
+
+
+def decisions(job: Job, records: Sequence[TrialRecord]) -> Mapping[str, Decision]:
+    """What the trials so far say of each variant but the base.
+
+    Args:
+        job: a sequential job.
+        records: the trials of its run; those without a profiler that have finished count.
+    """
+    assert job.sequential is not None
+    base = timed(records, job.sequential.base)
+    plan = sequential_plan(job, job.sequential)
+    found = {}
+    for variant in job.variants:
+        if variant != job.sequential.base:
+            mine = timed(records, variant)
+            both = sorted(base.keys() & mine.keys())
+            found[variant] = decide(
+                [[base[number].mean_ns] for number in both],
+                [[mine[number].mean_ns] for number in both],
+                ([base[number].began for number in both], [mine[number].began for number in both]),
+                plan,
+            )
+    return found
+
+
+def sequential_plan(job: Job, settings: Sequential) -> SequentialPlan:
+    """The plan of the decisions of a job: as many rounds as it repeats trials without a profiler."""
+    return SequentialPlan(
+        rounds=job.repeats_of(UNPROFILED),
+        first=settings.first,
+        worth=settings.worth,
+        experiments=max(1, len(job.variants) - 1),
+    )
+
+
+@dataclass(frozen=True)
+class Timed:
+    """A trial without a profiler that measured something.
+
+    Attributes:
+        mean_ns: mean of its steps that count, ns.
+        began: when it began, unix ns.
+    """
+
+    mean_ns: float
+    began: float
+
+
+def timed(records: Iterable[TrialRecord], variant: str) -> dict[int, Timed]:
+    """Round -> the trial of a variant, of those that measured something."""
+    found = {}
+    for record in records:
+        mean = mean_ns(record) if _counts(record) and record.variant == variant else None
+        if mean is not None:
+            found[record.repeat] = Timed(mean, float(record.started_ns or record.index))
+    return found
+
+
+def _counts(record: TrialRecord) -> bool:
+    return record.collector == UNPROFILED and record.state == "finished"
+
+
+def changed_nothing(changes: Sequence[str], records: Iterable[TrialRecord]) -> str | None:
+    """Why changes of a program changed nothing; None where one of them did, or if that is not known.
+
+    A change that variables make without the hook is always made.
+
+    Args:
+        changes: as jobs write them.
+        records: trials of one variant.
+    """
+    if any(not parse(text).kind.hook for text in changes):
+        return None
+    told = [one for record in records for one in record.warnings if change_of(one) in changes]
+    if not told or any(one.code == APPLIED for one in told):
+        return None
+    return told[0].why or told[0].what
+
+
+class Rounds:
+    """Tells a driver which trials of a job may start.
+
+    Args:
+        plan: of the run.
+        read: gives the trials of the run as its folder tells them.
+        now_ns: unix time, ns.
+    """
+
+    def __init__(
+        self,
+        plan: Plan,
+        read: Callable[[], Sequence[TrialRecord]],
+        now_ns: Callable[[], int] = time.time_ns,
+    ) -> None:
+        self._plan = plan
+        self._read = read
+        self._now_ns = now_ns
+
+    def take(
+        self, order: StartOrder, active: Collection[str], skip: Callable[[Trial, str], None]
+    ) -> list[list[Trial]]:
+        """The trials that start now; each inner list is for one ``submit``.
+
+        Args:
+            order: of the trials that wait; trials that are not needed do not wait any more.
+            active: ids of the trials that are on their way.
+            skip: is told of each trial that is not needed, and why.
+        """
+        while True:
+            turn = self.turn(order.waiting, active)
+            for one in turn.skipped:
+                skip(one.trial, one.why)
+            order.drop([one.trial for one in turn.skipped])
+            taken = order.take(active, lambda trial, may=turn.may: trial.id in may)  # type: ignore[misc]
+            if taken or active or not turn.skipped:
+                return taken
+
+    def turn(self, waiting: Sequence[Trial], active: Collection[str]) -> Turn:
+        """What may start now, and what is not needed.
+
+        Args:
+            waiting: the trials that wait, in the order of the plan.
+            active: ids of the trials that are on their way.
+        """
+        settings = self._plan.job.sequential
+        measured = [trial for trial in waiting if trial.collector == UNPROFILED]
+        if settings is None or not waiting:
+            return Turn(frozenset(trial.id for trial in waiting))
+        number = min((trial.repeat for trial in measured), default=0)
+        before = [t for t in self._plan.trials if t.id in active and (not number or t.repeat < number)]
+        if any(trial.collector == UNPROFILED for trial in before):
+            return Turn(frozenset())  # the round before has not ended
+        records = self._read()
+        if not measured:
+            return self._recorded(settings, waiting, records)
+        if self._is_over(settings, number, records):
+            return self._split(measured, {trial.variant: TIME_IS_UP for trial in measured}, number)
+        return self._split(measured, self._decided(settings, measured, records), number)
+
+    def _decided(
+        self, settings: Sequential, measured: Sequence[Trial], records: Sequence[TrialRecord]
+    ) -> dict[str, str]:
+        """Variant -> why it needs no further trial."""
+        found = decisions(self._plan.job, records)
+        why = {
+            variant: f"it is decided: {one.state}" for variant, one in found.items() if one.state != "go on"
+        }
+        for record in records:
+            failed = record.ended and record.state not in ("finished", "skipped", "cancelled")
+            empty = record.state == "finished" and mean_ns(record) is None
+            if record.collector == UNPROFILED and record.variant != settings.base and (failed or empty):
+                said = "measured no step" if empty else f"ended as {record.state}"
+                why[record.variant] = f"its trial of round {record.repeat} {said}"
+        why |= {name: text for name in found if (text := self._nothing(name, records)) is not None}
+        if all(variant in why for variant in found):
+            why[settings.base] = "all other variants are decided"
+        return {variant: text for variant, text in why.items() if any(t.variant == variant for t in measured)}
+
+    def _nothing(self, variant: str, records: Sequence[TrialRecord]) -> str | None:
+        """That a variant is the same program as the base, because the program has nothing to change."""
+        job = self._plan.job
+        assert job.sequential is not None
+        own = job.changes.get(job.sequential.base, ())
+        further = [text for text in job.changes.get(variant, ()) if text not in own]
+        if not further or job.variants[variant] != job.variants[job.sequential.base]:
+            return None
+        mine = [one for one in records if one.variant == variant and one.collector == UNPROFILED]
+        why = changed_nothing(further, mine)
+        return None if why is None else f"nothing was changed: {why}"
+
+    def _is_over(self, settings: Sequential, number: int, records: Sequence[TrialRecord]) -> bool:
+        """Whether no new round may begin, because the budget is used up."""
+        begins = [one.started_ns for one in records if one.started_ns is not None]
+        if settings.budget is None or not begins:
+            return False
+        if any(one.repeat == number and one.collector == UNPROFILED and one.attempt for one in records):
+            return False  # the round has begun
+        return self._now_ns() - min(begins) > settings.budget * 1e9
+
+    def _recorded(
+        self, settings: Sequential, waiting: Sequence[Trial], records: Sequence[TrialRecord]
+    ) -> Turn:
+        """Profilers record the base and what is faster."""
+        found = decisions(self._plan.job, records)
+        states = verdicts(list(found.values()), sequential_plan(self._plan.job, settings))
+        faster = {variant for variant, state in zip(found, states, strict=True) if state == "faster"}
+        kept = faster | {settings.base} if faster else frozenset[str]()
+        skipped = tuple(Skip(trial, NOT_FASTER) for trial in waiting if trial.variant not in kept)
+        return Turn(frozenset(trial.id for trial in waiting if trial.variant in kept), skipped)
+
+    @staticmethod
+    def _split(measured: Sequence[Trial], why: Mapping[str, str], number: int) -> Turn:
+        skipped = tuple(Skip(trial, why[trial.variant]) for trial in measured if trial.variant in why)
+        left = [trial for trial in measured if trial.variant not in why and trial.repeat == number]
+        return Turn(frozenset(trial.id for trial in left), skipped)

@@ -1,0 +1,99 @@
+"""The programs that `profrun improve` is judged by: the table tells the truth, and they run."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import pytest
+from bench.programs.improve.table import CLEAN, HERE, PLANTED, PROGRAMS, Program
+
+from profrun.contract.changes import parse
+from tests.conftest import ROOT, first, missing
+
+
+def _need_torch() -> None:
+    if find_spec("torch") is None:
+        missing("torch")
+
+
+def _known(out: Path, *names: str) -> dict[str, Any]:
+    """Measure programs with three steps each; returns what known.json says of them, by name."""
+    script = str(ROOT / "bench" / "improve.py")
+    argv = [sys.executable, script, "known", str(out), "--only", ",".join(names), "--repeats", "1"]
+    one_thread = {**os.environ, "OMP_NUM_THREADS": "1"}  # threads wait for each other on a busy machine
+    done = subprocess.run(
+        [*argv, "--steps", "3"], capture_output=True, text=True, check=False, timeout=280, env=one_thread
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    programs: dict[str, Any] = json.loads(out.read_text(encoding="utf-8"))["programs"]
+    return programs
+
+
+def test_there_are_20_programs_of_each_sort() -> None:
+    assert (len(PLANTED), len(CLEAN), len(PROGRAMS)) == (20, 20, 40)
+
+
+def test_every_file_is_in_the_table_and_every_row_has_its_file() -> None:
+    assert {program.script for program in PROGRAMS.values()} == {
+        path.name for path in HERE.glob("*.py") if path.stem not in {"parts", "table"}
+    }
+
+
+@pytest.mark.parametrize("program", PLANTED, ids=lambda program: program.name)
+def test_a_change_of_the_table_is_one_of_profrun_written_in_full(program: Program) -> None:
+    assert [parse(text).text for text in (program.change, *program.others)] == [
+        program.change,
+        *program.others,
+    ]
+    assert "args.fixed" in program.path.read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("program", CLEAN, ids=lambda program: program.name)
+def test_a_clean_program_has_no_remedy(program: Program) -> None:
+    assert program.change == ""
+    assert "planted=False" in program.path.read_text(encoding="utf-8")
+
+
+def test_a_command_of_several_ranks_goes_through_torchrun() -> None:
+    several = PROGRAMS["tiny_buckets"]
+    assert several.argv("py", on_gpu=True, fixed=True, steps=5) == [
+        *("py", "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"),
+        *(str(HERE / "tiny_buckets.py"), "--fixed", "--steps", "5"),
+    ]
+
+
+def test_sizes_for_a_gpu_are_not_given_to_a_program_on_the_cpu() -> None:
+    program = PROGRAMS["clean_gemm_8192"]
+    assert "--width" in program.argv("py", on_gpu=True)
+    assert program.argv("py", on_gpu=False) == ["py", str(HERE / "clean_gemm.py")]
+
+
+@pytest.mark.parametrize(
+    "names",
+    first(1, [(("zero_grad", "forloop_sgd"),), *(((program.name,),) for program in PLANTED)]),
+)
+def test_both_versions_run_and_compute_the_same(names: tuple[str, ...], tmp_path: Path) -> None:
+    _need_torch()
+    programs = _known(tmp_path / "known.json", *names)
+    assert programs.keys() == set(names)
+    for measured in programs.values():
+        assert (len(measured["plain_ms"]), len(measured["fixed_ms"]), measured["problem"]) == (1, 1, "")
+        assert measured["same_result"] is True
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("script", sorted({program.script for program in CLEAN}))
+def test_a_clean_program_runs_and_prints_its_step_time(script: str) -> None:
+    _need_torch()
+    argv = [sys.executable, str(HERE / script), "--steps", "3"]
+    done = subprocess.run(argv, capture_output=True, text=True, check=False, timeout=280)
+    assert done.returncode == 0, done.stderr
+    line = json.loads(done.stdout.splitlines()[-1])
+    assert line["steps"] == 3
+    assert line["median_step_ms"] > 0
