@@ -1,4 +1,7 @@
-"""GPT-2 of six layers, random weights, trained by the Trainer of transformers; ``--compile`` compiles it."""
+"""GPT-2 of six layers, random weights, trained by the Trainer of transformers.
+
+``--compile`` compiles it. With ``--fp32`` it is trained in fp32, the Trainer's default, else in bf16.
+"""
 
 import argparse
 import tempfile
@@ -8,6 +11,7 @@ from transformers import GPT2Config, GPT2LMHeadModel, Trainer, TrainingArguments
 
 parser = argparse.ArgumentParser()
 parser.add_argument("--compile", action="store_true")
+parser.add_argument("--fp32", action="store_true")
 parser.add_argument("--steps", type=int, default=30)
 args = parser.parse_args()
 on_gpu = torch.cuda.is_available()
@@ -33,7 +37,7 @@ with tempfile.TemporaryDirectory() as folder:
         folder,
         max_steps=args.steps,
         per_device_train_batch_size=8 if on_gpu else 2,
-        bf16=on_gpu,
+        bf16=on_gpu and not args.fp32,
         torch_compile=args.compile,
         report_to=[],
         save_strategy="no",

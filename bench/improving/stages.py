@@ -1,0 +1,126 @@
+"""``profrun improve`` on the programs: on those with a stall, and A/A experiments on those without."""
+
+from __future__ import annotations
+
+import json
+import shlex
+import sys
+import threading
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from programs.improve.table import Program
+
+from improving.slots import RunFailed, Slot, side_by_side
+
+JOB = """name: {name}
+command: {command}
+workdir: {folder}
+collectors: [none, torch]
+resources: {{gpus: {gpus}, timeout: 5m}}
+env: {env}
+"""
+
+
+@dataclass(frozen=True)
+class Asked:
+    """How ``profrun improve`` is called.
+
+    Attributes:
+        out: folder of the jobs, the runs and one document per program.
+        gpus: how many programs run side by side, each on its own GPU; 0: on the CPU, one after another.
+        words: arguments of ``profrun improve`` for every program.
+        remedy: try only the change that cures the stall, whatever else findings ask for.
+        limit_s: seconds after which a call is killed.
+        python: the Python that has torch and profrun.
+    """
+
+    out: Path
+    gpus: int = 0
+    words: tuple[str, ...] = ()
+    remedy: bool = False
+    limit_s: float = 1200.0
+    python: str = sys.executable
+
+
+def job_text(program: Program, asked: Asked) -> str:
+    """The job spec of a program."""
+    argv = program.argv("python3", on_gpu=asked.gpus > 0)
+    return JOB.format(
+        name=program.name.replace("_", "-"),
+        command=json.dumps(shlex.join(argv)),
+        folder=json.dumps(str(program.path.parent)),
+        gpus=program.ranks if asked.gpus else 0,
+        env=json.dumps(dict(program.env)),
+    )
+
+
+def improved(program: Program, slot: Slot, asked: Asked) -> dict[str, Any]:
+    """Improve one program; returns the document of ``--json`` with the seconds that it took.
+
+    Raises:
+        RunFailed: the command failed, was killed, or printed no document.
+    """
+    job = asked.out / f"{program.name}.yaml"
+    job.write_text(job_text(program, asked))
+    argv = [
+        asked.python,
+        "-m",
+        "profrun.cli",
+        "improve",
+        str(job),
+        "--json",
+        "--runs",
+        str(asked.out / "runs"),
+    ]
+    argv += ["--only", program.change] if asked.remedy else []
+    began = time.monotonic()
+    output = slot.run([*argv, *asked.words], asked.out, {}, asked.limit_s)
+    try:
+        document: dict[str, Any] = json.loads(output)
+    except ValueError as error:
+        raise RunFailed(f"printed no document: {error}: {output[-500:]}") from None
+    return {**document, "program": program.name, "wall_s": round(time.monotonic() - began, 1)}
+
+
+def improve_all(programs: Sequence[Program], asked: Asked) -> int:
+    """Improve programs, side by side where there are several GPUs; returns how many could not be."""
+    failed: list[str] = []
+    writing = threading.Lock()
+    asked.out.mkdir(parents=True, exist_ok=True)
+
+    def one(program: Program, slot: Slot) -> None:
+        try:
+            document = improved(program, slot, asked)
+        except RunFailed as error:
+            with writing:
+                failed.append(program.name)
+                print(f"{program.name:24} {error}", flush=True)
+            return
+        (asked.out / f"{program.name}.json").write_text(json.dumps(document, indent=1) + "\n")
+        with writing:
+            print(line(document), flush=True)
+
+    def refuse(program: Program) -> None:
+        failed.append(program.name)
+        print(f"{program.name:24} needs {program.ranks} GPUs", flush=True)
+
+    side_by_side(programs, asked.gpus, one, refuse)
+    return len(failed)
+
+
+def line(document: dict[str, Any]) -> str:
+    """What one program gave, as the terminal has it."""
+    words = []
+    for one in document["experiments"]:
+        gain = "" if one["ratio"] is None else f" {one['ratio'] - 1:+.1%}"
+        rules = "+".join(promise["rule"] for promise in one["promises"])
+        about = f"[{rules}] {one['same']['text']} {one['why']}"
+        words.append(f"{one['name']}{gain} {one['state']} {about}".strip())
+    together = document["together"]
+    if together is not None:
+        words.append(f"together: {together['ratio'] - 1:+.1%} {together['state']}")
+    return f"{document['program']:24} {document['wall_s']:.0f} s\n    " + "\n    ".join(words)
