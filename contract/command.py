@@ -94,7 +94,9 @@ class Command:
         output_bytes: about how many bytes of each of stdout and stderr are kept.
         echo: what the program prints is also copied to the wrapper's own streams, for engines that show them.
         attempt: counts the executions of this trial, from 1.
-        changes: what is changed in the program (``contract.changes``); their variables are in ``env``.
+        changes: what is changed in the program (``contract.changes``); their variables are in ``env``. None:
+            no variant of the job has changes. A variant without any, beside others that have some, loads the
+            same code: what a process has loaded moves its memory, and steps of 1.5 ms differed by 15 %.
         results: which values that the program computes are kept; None: none.
         sample: samples of the GPUs and the host per second (``sampling``); 0: none.
         findings: what the runner has to say of the trial; the wrapper keeps it among the warnings.
@@ -131,7 +133,7 @@ class Command:
     sample: float = 10.0  # sampling.DEFAULT_RATE, which every Python process of a job would load
     findings: tuple[Finding, ...] = ()
     secrets: tuple[str, ...] = ()
-    changes: tuple[str, ...] = ()
+    changes: tuple[str, ...] | None = None
     results: Results | None = None
     image: ImageUsed = field(default_factory=ImageUsed)
     git: GitState = field(default_factory=GitState)

@@ -30,7 +30,8 @@ class HookConfig:
         run: 0 for the first run of the command, n for the n-th further pass of a counter collection.
         scratch: where profilers inside the program write, in one folder per rank; None: the trial's folder.
         recorded: the ranks that a profiler inside the program records; None: all.
-        changes: what the hook changes in the program, as jobs write it (``contract.changes``).
+        changes: what the hook changes in the program, as jobs write it (``contract.changes``); None: the code
+            that makes changes is not loaded.
         results: which values that the program computes are kept; None: none.
         tool_version: the profiler's version as numbers, or empty.
         wrapper: rank of the wrapper that started the command. Two containers may have the same host name
@@ -53,7 +54,7 @@ class HookConfig:
     recorded: tuple[int, ...] | None = None
     scratch: str | None = None
     tool_version: tuple[int, ...] = ()
-    changes: tuple[str, ...] = ()
+    changes: tuple[str, ...] | None = None
     results: Results | None = None
     wrapper: int = 0
 

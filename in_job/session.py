@@ -183,8 +183,8 @@ class Session:
                 self.files.write_results(*self.results.read())
 
     def _load_changes(self) -> None:
-        """Load what makes the changes of the job, where it names some."""
-        if self.changes is None and self.process.config.changes:
+        """Load what makes changes, where a variant of the job has some."""
+        if self.changes is None and self.process.config.changes is not None:
             from .changes import Changes
 
             self.changes = Changes(self.process)

@@ -211,7 +211,7 @@ def make_command(
         attempt=attempt,
         sample=job.sample,
         secrets=job.secrets,
-        changes=trial.changes,
+        changes=trial.changes if job.changes else None,
         results=job.results,
         image=image or ImageUsed(),
     )

@@ -219,7 +219,8 @@ def _trial_lines(trial: DryTrial) -> list[str]:
     lines += [f"export {name}={shlex.quote(value)}" for name, value in sorted(told.env.items())]
     if trial.blocking and told.vendor == "auto":
         lines += [f"# set by the wrapper when it knows the GPU: {_blocking_words()}"]
-    lines += [f"# changed in the program: {change}: {parse(change).what}" for change in told.changes]
+    changes = told.changes or ()
+    lines += [f"# changed in the program: {change}: {parse(change).what}" for change in changes]
     lines += [shlex.join(told.argv)]
     for way in trial.wrapped:
         argvs = way.passes or (way.argv,)

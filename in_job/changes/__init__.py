@@ -1,4 +1,4 @@
-"""Makes the changes of a job in this process: ``Changes``. Loaded only where the job asks for changes."""
+"""Makes the changes of a job in this process: ``Changes``. Loaded only where a variant has changes."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class Changes:
     def __init__(self, process: HookProcess) -> None:
         self._process = process
         self._made: list[Applied] = []
-        for text in process.config.changes:
+        for text in process.config.changes or ():
             try:
                 change = parse(text)
                 if change.kind.hook:

@@ -295,7 +295,7 @@ workdir: sub
         "sample": 10.0,
         "findings": [],
         "secrets": [],
-        "changes": [],
+        "changes": None,
         "results": None,
         "image": {"reference": None, "digest": None},
         "git": {"sha": None, "dirty": None, "why": None, "seen_by": None},
@@ -435,3 +435,11 @@ def test_with_lines_the_other_trials_are_the_same_and_the_mappings_come_last() -
         assert b["ranges"].pop("lines"), "what the job asks for is told, and nothing else differs"
         assert not a["ranges"].pop("lines")
         assert a == b
+
+
+def test_all_variants_load_the_code_of_changes_where_one_has_some() -> None:
+    text = "name: t\ncommand: x\nvariants: {a: {}, b: {}}\ncollectors: [none]\n"
+    with_changes = make_plan(load_text(text + "changes: {b: [tf32]}\n"))
+    assert [make_command(with_changes, one, "r").changes for one in with_changes.trials] == [(), ("tf32",)]
+    without = make_plan(load_text(text))
+    assert [make_command(without, one, "r").changes for one in without.trials] == [None, None]
