@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import sys
 from dataclasses import replace
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -58,10 +59,14 @@ def mean_ns(record: TrialRecord) -> float | None:
     bursts, so most steps are short and a few take nearly all of the time. The first step of the program does
     not count: it begins only where the hook first sees a sign of a step, which may be its end.
     """
-    steps = record.steps
+    return _mean(record.steps, record.collector)
+
+
+@lru_cache(maxsize=256)  # a driver asks for all trials of a run after each of them
+def _mean(steps: Steps, collector: str) -> float | None:
     if steps.denominator.several and len(steps.all_ns) > 1:
         steps = replace(steps, all_ns=steps.all_ns[1:], in_window=steps.in_window[1:])
-    times = times_of(steps, record.collector, most=sys.maxsize)
+    times = times_of(steps, collector, most=sys.maxsize)
     return sum(times) / len(times) if times else None
 
 

@@ -9,26 +9,24 @@ from typing import TYPE_CHECKING
 
 from profrun.api.results import STYLE, Result
 from profrun.api.run import Run, Silent, overrides_of
+from profrun.contract.rounds import BUDGET_S, FIRST, MOST
 from profrun.errors import UsageError
 from profrun.jobs.accept import parse_accept
-from profrun.jobs.load import Spec, load_text
 from profrun.reports.improve_text import improvement_parts
 from profrun.reports.terminal_layout import lay_out
 from profrun.runner import improve as stages
 from profrun.runner import pipeline
-from profrun.runner.improve_jobs import job_of_run, run_to_improve
-from profrun.runner.planning import spec_at
+from profrun.runner.improve_jobs import is_job_file, job_of_run, run_to_improve, spec_and_job
 from profrun.runner.report import write_run_report
 from profrun.store import runs as store
 from profrun.store.improvement import Improvement as ImprovementValue
 from profrun.store.state import read_state
 
 if TYPE_CHECKING:
+    from profrun.jobs.load import Spec
     from profrun.jobs.model import Job
     from profrun.runner.drive import Observer
     from profrun.store.state import RunState
-
-FEWEST_ROUNDS = 3
 
 
 @dataclass(frozen=True, repr=False)
@@ -46,11 +44,11 @@ class Improvement(Result, ImprovementValue):
 def improve(
     job_or_run: str | Path | Run,
     *,
-    budget_s: float = stages.BUDGET_S,
+    budget_s: float = BUDGET_S,
     only: str | Sequence[str] = (),
     accept: float | str | None = None,
     variant: str | None = None,
-    rounds: int = stages.ROUNDS,
+    rounds: int = MOST,
     backend: str = "local",
     set: str | Sequence[str] = (),
     runs: str | Path | None = None,
@@ -85,8 +83,8 @@ def improve(
         InconclusiveError: the base has no step time, or no recording that tells what could be gained.
         FailedError: a stage was cancelled; says how to go on.
     """
-    if rounds < FEWEST_ROUNDS:
-        raise UsageError(f"rounds={rounds} are too few", fix=f"at least {FEWEST_ROUNDS} are needed")
+    if rounds < FIRST:
+        raise UsageError(f"rounds={rounds} are too few", fix=f"at least {FIRST} are needed")
     wishes = stages.Wishes(
         backend=backend,
         root=store.runs_root(runs),
@@ -117,9 +115,8 @@ def _source(
 ) -> tuple[Spec | store.Run, Job]:
     """The spec of a job file, or a run, and the job."""
     named = str(job_or_run.path if isinstance(job_or_run, Run) else job_or_run)
-    if named.endswith((".yaml", ".yml")):
-        spec = spec_at(Path(named))
-        return spec, load_text(spec.text, spec.name, overrides)
+    if is_job_file(named):
+        return spec_and_job(Path(named), overrides)
     if overrides:
         raise UsageError("a run that exists is improved as it is", fix="leave out `set`, or name its job")
     run = run_to_improve(store.find(root, named))

@@ -312,15 +312,19 @@ def main(arguments: Sequence[str] | None = None) -> None:
     print(f"100 000 steps: {seconds():.2f} s")
     if options.write:
         page = options.write.read_text(encoding="utf-8")
-        options.write.write_text(with_section(page, section), encoding="utf-8")
+        options.write.write_text(with_section(page, section, BEGIN, END), encoding="utf-8")
 
 
-def with_section(page: str, section: str) -> str:
-    """The page with the section in place of the one that it has, else at its end."""
-    before, begin, rest = page.partition(BEGIN)
-    if not begin:
+def with_section(page: str, section: str, begin: str, end: str) -> str:
+    """The page with the section in place of the one that it has, else at its end.
+
+    Args:
+        begin, end: the lines with which the section begins and ends.
+    """
+    before, found, rest = page.partition(begin)
+    if not found:
         return f"{page.rstrip()}\n\n{section}"
-    return f"{before}{section}{rest.partition(END)[2].lstrip(chr(10))}"
+    return f"{before}{section}{rest.partition(end)[2].lstrip(chr(10))}"
 
 
 if __name__ == "__main__":

@@ -18,6 +18,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
+from phases import with_section
 
 from profrun.analysis.compare.sequential import Decision, SequentialPlan, decide, holm, verdicts
 from profrun.analysis.compare.stats import difference, p_value_of
@@ -366,15 +367,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     print(section)
     if options.write:
         page = options.write.read_text(encoding="utf-8")
-        options.write.write_text(with_section(page, section), encoding="utf-8")
-
-
-def with_section(page: str, section: str) -> str:
-    """The page with the section in place of the one that it has, else at its end."""
-    before, begin, rest = page.partition(BEGIN)
-    if not begin:
-        return f"{page.rstrip()}\n\n{section}"
-    return f"{before}{section}{rest.partition(END)[2].lstrip(chr(10))}"
+        options.write.write_text(with_section(page, section, BEGIN, END), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -31,27 +31,33 @@ def carry_out(
         The exit code: 0; 1 when a trial or a trace failed or a claim is refuted; else that of what went wrong
         at the end.
     """
-    with Progress(prepared.run, prepared.plan, concurrent=prepared.backend.concurrent) as progress:
-        state = execute(prepared, progress, repeat_failed=repeat_failed)
+    state = _executed(prepared, repeat_failed=repeat_failed)
     return conclude(state, prepared.plan, json_=json_, verbose=verbose)
 
 
 def carried(prepared: PreparedRun) -> RunState:
     """Execute and finish a run without showing its result; what went wrong at the end is told."""
-    with Progress(prepared.run, prepared.plan, concurrent=prepared.backend.concurrent) as progress:
-        state = execute(prepared, progress)
-    with ReadingLine() as line:
-        problems = finish(state, prepared.plan, line.update)
-    for problem in problems:
-        _tell(problem)
+    state = _executed(prepared)
+    _finished(state, prepared.plan)
     return state
+
+
+def _executed(prepared: PreparedRun, *, repeat_failed: bool = False) -> RunState:
+    """The state of a run whose trials were run, with their progress shown."""
+    with Progress(prepared.run, prepared.plan, concurrent=prepared.backend.concurrent) as progress:
+        return execute(prepared, progress, repeat_failed=repeat_failed)
+
+
+def _finished(state: RunState, plan: Plan) -> list[int]:
+    """Finish a run and tell what went wrong meanwhile; returns an exit code for each problem."""
+    with ReadingLine() as line:
+        problems = finish(state, plan, line.update)
+    return [_tell(problem) for problem in problems]
 
 
 def conclude(state: RunState, plan: Plan, *, json_: bool, verbose: bool = False) -> int:
     """Finish a run whose trials have ended and show it; arguments and exit code as of ``carry_out``."""
-    with ReadingLine() as line:
-        problems = finish(state, plan, line.update)
-    codes = [_tell(problem) for problem in problems]
+    codes = _finished(state, plan)
     if json_:
         result = run_result(state)
         emit(to_json(result))

@@ -19,6 +19,7 @@ from profrun.cli.options import (
 )
 from profrun.cli.output import emit, note, say, shown_path, tell
 from profrun.contract.codec import to_json
+from profrun.contract.rounds import BUDGET_S, FIRST, MOST
 
 if TYPE_CHECKING:
     from profrun.jobs.load import Spec
@@ -46,7 +47,9 @@ def command(
             autocompletion=completers.runs,
         ),
     ],
-    budget: Annotated[str, typer.Option(metavar="TIME", help="Time for all trials, e.g. 20m or 2h.")] = "20m",
+    budget: Annotated[
+        str, typer.Option(metavar="TIME", help="Time for all trials, e.g. 20m or 2h.")
+    ] = f"{BUDGET_S / 60:g}m",
     only: Annotated[
         list[str] | None,
         typer.Option(
@@ -68,8 +71,8 @@ def command(
         typer.Option(metavar="NAME", help="The variant to improve [default: the first].", show_default=False),
     ] = None,
     rounds: Annotated[
-        int, typer.Option(min=3, max=100, metavar="N", help="The most trials of each experiment.")
-    ] = 8,
+        int, typer.Option(min=FIRST, max=100, metavar="N", help="The most trials of each experiment.")
+    ] = MOST,
     set_: SetOption = None,
     backend: BackendOption = "local",
     dry_run: DryRunOption = False,
@@ -120,14 +123,11 @@ def _seconds(text: str) -> float:
 def _source(what: str, root: Path, overrides: list[str] | tuple[str, ...]) -> tuple[Spec | Run, Job]:
     """The spec of a job file, or a run, and the job."""
     from profrun.errors import UsageError
-    from profrun.jobs.load import load_text
-    from profrun.runner.improve_jobs import job_of_run, run_to_improve
-    from profrun.runner.planning import spec_at
+    from profrun.runner.improve_jobs import is_job_file, job_of_run, run_to_improve, spec_and_job
     from profrun.store.runs import find
 
-    if what.endswith((".yaml", ".yml")):
-        spec = spec_at(Path(what))
-        return spec, load_text(spec.text, spec.name, list(overrides))
+    if is_job_file(what):
+        return spec_and_job(Path(what), overrides)
     if overrides:
         raise UsageError(
             f"--set cannot change {what}, a run that exists", fix="leave it out, or name the run's job file"

@@ -247,7 +247,7 @@ _KINDS = (
     ),
     ChangeKind(
         "connections",
-        "The driver has {value} queues to the GPU.",
+        "The number of queues from the driver to the GPU is {value}.",
         "same",
         "Streams that were independent may wait for each other, or launches may come in another order.",
         "CUDA_DEVICE_MAX_CONNECTIONS={value}",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from profrun.contract.changes import parse
 from profrun.contract.profilers import UNPROFILED
+from profrun.contract.rounds import MOST
 from profrun.jobs.model import Job
 from profrun.jobs.nodes import Node, find
 from profrun.jobs.problems import Problems, suggest
@@ -57,7 +58,7 @@ def check_sequential(job: Job, root: Node, problems: Problems) -> None:
         problems.bad(
             find(root, "repeats") if root.get("repeats") else where,
             f"repeats: {rounds} of 'none' is less than sequential.first, {settings.first}",
-            f"write repeats: {{none: {max(8, settings.first)}}}",
+            f"write repeats: {{none: {max(MOST, settings.first)}}}",
         )
     if job.launch_blocking != "off":
         problems.bad(

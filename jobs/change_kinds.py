@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from profrun.contract.changes import CHANGES, FORM, parse
 from profrun.contract.options import REQUIRED, option
 from profrun.contract.results import Results
+from profrun.contract.rounds import FIRST
 from profrun.jobs.kinds import BAD, Bad, Json, Kind, Text
 from profrun.jobs.nodes import Node
 from profrun.jobs.number_kinds import Whole, seconds
@@ -67,7 +68,9 @@ class Sequential:
         value=0.02,
     )
     first: int = option(
-        Whole(2, 1000), "Rounds before the first decision; `repeats` of `none` is at least as much.", value=3
+        Whole(2, 1000),
+        "Rounds before the first decision; `repeats` of `none` is at least as much.",
+        value=FIRST,
     )
     budget: float | None = option(
         seconds(1), "No new round begins this long after the first trial.", "no limit", null=True

@@ -8,14 +8,7 @@ from collections.abc import Iterator, Mapping
 
 from profrun.contract.codec import given_json
 from profrun.contract.launch_blocking import BLOCKING_VARIABLES
-from profrun.contract.profilers import (
-    NEUTRAL,
-    TIMELINE,
-    all_names,
-    all_serial,
-    candidates,
-    profiler,
-)
+from profrun.contract.profilers import NEUTRAL, TIMELINE, all_names, all_serial, candidates, profiler
 from profrun.contract.schedule import LIMITS
 from profrun.jobs.change_checks import check_changes, check_sequential
 from profrun.jobs.command import CommandError, fill, fill_command, pieces, split

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, cast
 
 from profrun.analysis.rules.experiments import Experiment, excluded, experiments_of, stacked
 from profrun.contract.profilers import UNPROFILED
+from profrun.contract.rounds import BUDGET_S, FIRST, MOST
 from profrun.errors import FailedError, InconclusiveError
 from profrun.jobs.dump import dump_job
 from profrun.jobs.load import Spec
@@ -54,13 +55,11 @@ from profrun.traces.trace import Trace
 if TYPE_CHECKING:
     from profrun.analysis.rules.finding import RuleFinding
     from profrun.contract.points import Scalar
+    from profrun.contract.redact import Redactor
     from profrun.jobs.model import Job
 
-ROUNDS = 8
-"""The most trials of each variant in a stage."""
 WORTH = 0.02
 """The smallest gain that is looked for, as a part of the step."""
-BUDGET_S = 20 * 60.0
 _TOGETHER_TRIALS = 12
 """Trials of the last stage that the budget keeps time for: four rounds of two, and two that are recorded."""
 
@@ -87,7 +86,7 @@ class Wishes:
     only: tuple[str, ...] = ()
     budget_s: float = BUDGET_S
     accept: float | None = None
-    rounds: int = ROUNDS
+    rounds: int = MOST
     worth: float = WORTH
 
 
@@ -204,11 +203,10 @@ def _begun(state: RunState, job: Job, wishes: Wishes, spent_s: float) -> Improve
         )
     asked = asked_for(state, job, base, wishes.only)
     _, not_tried = _chosen(state, asked, wishes, spent_s)
+    redactor = redactor_of(make_plan(job))
     rows = [
-        replace(_row(one, job), state="not tried", why=not_tried[one.name])
-        if one.name in not_tried
-        else _row(one, job)
-        for one in asked
+        replace(row, state="not tried", why=not_tried[row.name]) if row.name in not_tried else row
+        for row in (_row(one, redactor) for one in asked)
     ]
     return Improvement(
         run=state.run.name,
@@ -277,7 +275,7 @@ class _Stages:
             job, found.together_run, lambda name: self._keep(replace(found, together_run=name))
         )
         row = replace(
-            _row(kept, self._job),
+            _row(kept, redactor_of(make_plan(self._job))),
             promises=tuple(dict.fromkeys(told for one in helped for told in one.promises)),
         )
         (together,) = results(job, [row], state, found.accept)
@@ -342,7 +340,7 @@ def _chosen(
 ) -> tuple[list[Experiment], dict[str, str]]:
     """The experiments for which the budget has time, at least one; name -> why another is not tried."""
     left = _time_for_rounds(state, wishes, spent_s)
-    one_round = _trial_s(state) * min(3, wishes.rounds)
+    one_round = _trial_s(state) * min(FIRST, wishes.rounds)
     count = max(1, int(left / one_round) - 1) if one_round else len(asked)
     short = f"the budget of {wishes.budget_s / 60:.3g} min is too short for it"
     return list(asked[:count]), {one.name: short for one in asked[count:]}
@@ -368,9 +366,8 @@ def _asked_first(found: Improvement, wishes: Wishes) -> Wishes:
     return wishes if found.budget_s is None else replace(wishes, budget_s=found.budget_s)
 
 
-def _row(one: Experiment, job: Job) -> ExperimentResult:
+def _row(one: Experiment, redactor: Redactor) -> ExperimentResult:
     """The row of an experiment; secrets among its values are hidden, because rows are kept and shown."""
-    redactor = redactor_of(make_plan(job))
     values = {name: cast("Scalar", redactor.named(name, value)) for name, value in one.values.items()}
     return ExperimentResult(one.name, one.changes, values, one.promises)
 

@@ -6,8 +6,9 @@ one variant for each experiment, in rounds), and all that helped *together* with
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 
 from profrun.analysis.rules.experiments import Experiment
 from profrun.backends.base import WRAPPED
@@ -17,7 +18,7 @@ from profrun.contract.results import Results
 from profrun.errors import UsageError
 from profrun.jobs.change_kinds import Sequential
 from profrun.jobs.dump import dump_job
-from profrun.jobs.load import load_text
+from profrun.jobs.load import Spec, load_text
 from profrun.jobs.model import Job
 from profrun.jobs.problems import suggest
 from profrun.jobs.spec_kinds import Point
@@ -46,6 +47,21 @@ def run_to_improve(run: Run) -> Run:
     return run
 
 
+def is_job_file(named: str) -> bool:
+    """Whether a user names the file of a job, and not a run."""
+    return named.endswith((".yaml", ".yml"))
+
+
+def spec_and_job(path: Path, overrides: Iterable[str]) -> tuple[Spec, Job]:
+    """The spec in the file of a job, and the job with ``path=value`` overrides laid over it.
+
+    Raises:
+        UsageError: the file cannot be read, or the spec or an override is wrong.
+    """
+    spec = spec_at(path)
+    return spec, load_text(spec.text, spec.name, overrides)
+
+
 def job_of_run(run: Run) -> Job:
     """The job that a run was made of, with its variants.
 
@@ -59,8 +75,7 @@ def job_of_run(run: Run) -> Job:
             why="another launcher started them with `profrun wrap`",
             fix="write a job of the program (`profrun init`), then `profrun improve JOB`",
         )
-    spec = spec_at(run.resolved)
-    return load_text(spec.text, spec.name)
+    return spec_and_job(run.resolved, ())[1]
 
 
 def base_variant(job: Job, wanted: str | None) -> str:

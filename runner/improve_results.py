@@ -114,9 +114,7 @@ def _state(
     records: Sequence[TrialRecord],
 ) -> tuple[ExperimentState, str]:
     """What is known of an experiment, and why where that needs a reason."""
-    failed = next(
-        (one for one in records if one.ended and one.state not in ("finished", "skipped", "cancelled")), None
-    )
+    failed = next((one for one in records if one.failed), None)
     if failed is not None:
         return "failed", failed.reason or f"its trial ended as {failed.state}"
     skipped = next((one.reason or "" for one in records if one.state == "skipped"), "")

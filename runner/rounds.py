@@ -198,9 +198,12 @@ class Rounds:
             variant: f"it is decided: {one.state}" for variant, one in found.items() if one.state != "go on"
         }
         for record in records:
-            failed = record.ended and record.state not in ("finished", "skipped", "cancelled")
             empty = record.state == "finished" and mean_ns(record) is None
-            if record.collector == UNPROFILED and record.variant != settings.base and (failed or empty):
+            if (
+                record.collector == UNPROFILED
+                and record.variant != settings.base
+                and (record.failed or empty)
+            ):
                 said = "measured no step" if empty else f"ended as {record.state}"
                 why[record.variant] = f"its trial of round {record.repeat} {said}"
         why |= {name: text for name in found if (text := self._nothing(name, records)) is not None}

@@ -77,6 +77,11 @@ class TrialRecord:
         return self.state in TERMINAL
 
     @property
+    def failed(self) -> bool:
+        """Whether it ended in another way than it was meant to: not where it was cancelled, or not needed."""
+        return self.ended and self.state not in ("finished", "skipped", "cancelled")
+
+    @property
     def warnings(self) -> tuple[Finding, ...]:
         """What the wrapper found worth saying."""
         return self.exit.warnings if self.exit is not None else ()

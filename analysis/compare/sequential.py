@@ -32,6 +32,7 @@ from typing import Literal
 from profrun.analysis.compare.log_difference import LogDifference
 from profrun.analysis.compare.stats import MIN_TRIALS, difference, p_value_of
 from profrun.analysis.compare.student_t import t_quantile
+from profrun.contract.rounds import FIRST
 
 Direction = Literal["faster", "slower"]
 State = Literal["go on", "faster", "slower", "no effect", "no gain", "futile", "undecided"]
@@ -66,7 +67,7 @@ class SequentialPlan:
     """
 
     rounds: int
-    first: int = 3
+    first: int = FIRST
     worth: float = 0.02
     experiments: int = 1
     alpha: float = 0.05
