@@ -15,6 +15,10 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from types import FrameType
 
 PATIENCE_S = 1.0
 """How long an engine that was interrupted has to stop."""
@@ -41,7 +45,13 @@ def ends_at_once(interrupt: Callable[[], None], clean: Callable[[], None]) -> It
     heard, told = socket.socketpair()
     told.setblocking(False)
     before = signal.set_wakeup_fd(told.fileno(), warn_on_full_buffer=False)
+    handler = signal.getsignal(signal.SIGINT)
     pressed, over = threading.Event(), threading.Event()
+
+    def press(number: int, frame: FrameType | None) -> None:
+        pressed.set()
+        if callable(handler):
+            handler(number, frame)
 
     def listen() -> None:
         while numbers := heard.recv(16):
@@ -58,6 +68,9 @@ def ends_at_once(interrupt: Callable[[], None], clean: Callable[[], None]) -> It
 
     listener = threading.Thread(target=listen, name="ctrl-c", daemon=True)
     listener.start()
+    if callable(handler):  # else Ctrl-C is ignored, as in a job of a shell in the background
+        # An engine that looks for signals itself may raise its own error before the thread has heard of one.
+        signal.signal(signal.SIGINT, press)
     try:
         yield
     except Exception as error:
@@ -66,6 +79,8 @@ def ends_at_once(interrupt: Callable[[], None], clean: Callable[[], None]) -> It
         raise
     finally:
         over.set()
+        if callable(handler):
+            signal.signal(signal.SIGINT, handler)
         signal.set_wakeup_fd(before)
         told.close()
         listener.join()

@@ -17,7 +17,7 @@ from tests.runner.scripted import begin, leave, new_run
 from tests.tracekit import make_trace
 
 SLICES = [
-    ("step", "profrun.step#1", 0, 1000, "main"),
+    ("step", "profrun.step#1", 0, 1000, "main", {"depth": 0}),
     ("api", "cudaLaunchKernel", 10, 5, "main", {"parent": 0, "depth": 1}),
     ("kernel", "gemm", 100, 300, "stream 7", {"launch": 1}),
     ("kernel", "relu", 500, 200, "stream 7", {"launch": 1}),
@@ -27,7 +27,8 @@ SLICES = [
 @pytest.fixture
 def trace(tmp_path: Path) -> Path:
     """A step with two kernels: 500 of 1000 ns."""
-    make_trace(tmp_path / "t", SLICES).close()
+    with make_trace(tmp_path / "t", SLICES) as made:
+        made.check()
     return tmp_path / "t"
 
 

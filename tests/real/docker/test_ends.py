@@ -76,11 +76,11 @@ def test_ctrl_c_keeps_the_report(cli: Cli, engine: Any, cuda: str) -> None:
     code, said = finish(running)
     assert code == 1, said
     run = cli.only_run()
-    assert states(run) == ["cancelled"]
+    assert states(run) == ["cancelled"], said
     (document,) = [json.loads(path.read_text()) for path in run.glob("trials/*/exit.json")]
     whole = {Path(item["path"]).suffix for item in document["artefacts"] if item["state"] == "whole"}
-    assert {".nsys-rep", ".sqlite"} <= whole
-    assert containers_of(engine, cli.folder) == []
+    assert {".nsys-rep", ".sqlite"} <= whole, document
+    until(lambda: not containers_of(engine, cli.folder), "the removal of the container", 30)
 
 
 def test_kill_9_then_resume(cli: Cli, engine: Any, cuda: str) -> None:
@@ -100,7 +100,7 @@ def test_kill_9_then_resume(cli: Cli, engine: Any, cuda: str) -> None:
     assert states(run) == ["finished", "finished"]
     attempts = [json.loads(path.read_text())["attempt"] for path in run.glob("trials/*/command.json")]
     assert attempts == [1, 1]
-    assert containers_of(engine, cli.folder) == []
+    until(lambda: not containers_of(engine, cli.folder), "the removal of the container", 30)
 
 
 def test_kill_9_and_the_container_ended_meanwhile(cli: Cli, engine: Any, cuda: str) -> None:
@@ -154,7 +154,7 @@ def test_the_program_ends_with_a_wrapper_that_is_killed(cli: Cli, engine: Any, c
     code, _ = finish(running)
     assert code == 1
     assert states(cli.only_run()) == ["finished"]
-    assert containers_of(engine, cli.folder) == []
+    until(lambda: not containers_of(engine, cli.folder), "the removal of the container", 30)
 
 
 def test_a_container_that_is_left_running_is_ended_before_the_next_trial(
@@ -168,7 +168,7 @@ def test_a_container_that_is_left_running_is_ended_before_the_next_trial(
     folder = container["Labels"][LABEL_PATH]
     assert end_running(engine, ["/elsewhere"]) == []
     assert [item.path for item in end_running(engine, [folder])] == [folder]
-    assert containers_of(engine, cli.folder) == []
+    until(lambda: not containers_of(engine, cli.folder), "the removal of the container", 30)
 
 
 def test_docker_stop_by_hand_is_a_good_end_too(cli: Cli, engine: Any, cuda: str) -> None:
