@@ -21,11 +21,13 @@ class Private:
     Attributes:
         values: the secrets; they are hidden wherever else they would be written.
         job: text of the spec as it was given; resolved: of the one that repeats the run; None in a trial's.
+        user_job: of the job of which ``profrun improve`` made this one; None elsewhere.
         command: fields of a trial's ``command.Command`` that hold secrets, whole; empty in a run's.
     """
 
     values: tuple[str, ...] = ()
     job: str | None = None
     resolved: str | None = None
+    user_job: str | None = None
     command: dict[str, object] = field(default_factory=dict)
     format: int = FORMAT

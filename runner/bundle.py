@@ -36,7 +36,16 @@ from profrun.traces.trace import Trace
 from profrun.version import VERSION
 
 MANIFEST = "MANIFEST.json"
-_OF_RUN = ("job.yaml", "resolved.yaml", "plan.json", "events.jsonl", "comparison.json", "report.html")
+_OF_RUN = (
+    "job.yaml",
+    "resolved.yaml",
+    "plan.json",
+    "events.jsonl",
+    "comparison.json",
+    "improvement.json",
+    "improved.yaml",
+    "report.html",
+)
 _OF_TRIAL = (
     "command.json",
     "exit.json",

@@ -35,6 +35,7 @@ from profrun.runner.improve_jobs import (
     base_variant,
     free_name,
     improved_job,
+    keep_user_job,
     own_experiments,
     public_text,
     rounds_job,
@@ -138,7 +139,7 @@ def improve(spec: Spec | Run, job: Job, wishes: Wishes, carry_out: CarryOut) -> 
         need_own(spec)
         state = read_state(spec)
     else:
-        state = _carry(base_spec(spec, job, wishes), wishes, carry_out)
+        state = _carry_base(spec, job, wishes, carry_out)
     found = _begun(state, job, wishes, time.monotonic() - began)
     stages = _Stages(state, job, wishes, carry_out, time.monotonic() - found.spent_s)
     found = stages.experiments(found)
@@ -316,9 +317,11 @@ class _Stages:
         return found
 
 
-def _carry(spec: Spec, wishes: Wishes, carry_out: CarryOut) -> RunState:
+def _carry_base(spec: Spec, job: Job, wishes: Wishes, carry_out: CarryOut) -> RunState:
     """The base run of a job."""
-    state = carry_out(_prepared(spec, wishes))
+    prepared = _prepared(base_spec(spec, job, wishes), wishes)
+    keep_user_job(prepared.run, job)
+    state = carry_out(prepared)
     _need_end(state, state.run)
     return state
 

@@ -13,6 +13,7 @@ from pathlib import Path
 from profrun.analysis.rules.experiments import Experiment
 from profrun.backends.base import WRAPPED
 from profrun.contract.changes import parse
+from profrun.contract.private import Private
 from profrun.contract.profilers import COUNTERS, MAPPING, TIMELINE, UNPROFILED, profiler
 from profrun.contract.results import Results
 from profrun.errors import UsageError
@@ -25,7 +26,9 @@ from profrun.jobs.spec_kinds import Point
 from profrun.plans.make import make_plan
 from profrun.plans.public import kept_texts, redactor_of
 from profrun.runner.planning import spec_at
+from profrun.store.files import write_text
 from profrun.store.improvement import read_improvement
+from profrun.store.private import read_private, write_private
 from profrun.store.runs import Run, created
 
 BASE_TRIALS = 2
@@ -63,7 +66,7 @@ def spec_and_job(path: Path, overrides: Iterable[str]) -> tuple[Spec, Job]:
 
 
 def job_of_run(run: Run) -> Job:
-    """The job that a run was made of, with its variants.
+    """The job that a run was made of, with its variants; of the base of an improvement the user's own job.
 
     Raises:
         UsageError: it cannot be read, or another launcher started its trials, so that profrun cannot run them
@@ -75,7 +78,23 @@ def job_of_run(run: Run) -> Job:
             why="another launcher started them with `profrun wrap`",
             fix="write a job of the program (`profrun init`), then `profrun improve JOB`",
         )
-    return spec_and_job(run.resolved, ())[1]
+    return spec_and_job(run.user_job if run.user_job.exists() else run.resolved, ())[1]
+
+
+def keep_user_job(run: Run, job: Job) -> None:
+    """Keep the user's job in the folder of the base run that was made of it, so that an improvement that was
+    interrupted goes on with all its variants, collectors and repeats.
+
+    Raises:
+        UnavailableError: the folder cannot be written.
+    """
+    plan = make_plan(job)
+    _, shown, secret = kept_texts("", plan, redactor_of(plan))
+    if secret is not None:
+        kept = read_private(run.path) or Private()
+        values = tuple(dict.fromkeys((*kept.values, *secret.values)))
+        write_private(run.path, replace(kept, values=values, user_job=secret.resolved))
+    write_text(run.user_job, shown)
 
 
 def base_variant(job: Job, wanted: str | None) -> str:

@@ -49,8 +49,10 @@ def spec_at(path: Path, cwd: Path | None = None) -> Spec:
 def _private_text(path: Path) -> str | None:
     """The text of a spec in the folder of a run with its secrets, where this is one and they are there."""
     run = Run(path.parent)
-    private = read_private(path.parent) if path in (run.job, run.resolved) and is_run(path.parent) else None
-    return None if private is None else private.job if path == run.job else private.resolved
+    texts = {run.job: "job", run.resolved: "resolved", run.user_job: "user_job"}
+    private = read_private(path.parent) if path in texts and is_run(path.parent) else None
+    text: str | None = None if private is None else getattr(private, texts[path])
+    return text
 
 
 def need_secrets(plan: Plan, name: str) -> None:

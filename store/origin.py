@@ -26,6 +26,7 @@ _FOLDERS = frozenset({*_OF_FOLDERS, "hook", "trace", BUNDLE, TRIALS})
 _FILES = frozenset(
     {
         *("job.yaml", "resolved.yaml", "plan.json", "events.jsonl", "lock", "cancel", "driver.log"),
+        *("user-job.yaml", "improvement.json", "improved.yaml"),
         *("comparison.json", "report.html", "command.json", "exit.json", "provenance.json", "phase", "live"),
         *("stdout.log", "stderr.log", "wrapper.log"),
     }
@@ -82,7 +83,7 @@ def _strange_owner(run: Run, known: Collection[int | None]) -> str | None:
     """
     if sys.platform == "win32":
         return None
-    for path in (run.path, run.events, run.plan, run.resolved):
+    for path in (run.path, run.events, run.plan, run.resolved, run.user_job):
         try:
             owner = path.stat().st_uid
         except OSError:

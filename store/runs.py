@@ -84,6 +84,11 @@ class Run:
         return self.path / "comparison.json"
 
     @property
+    def user_job(self) -> Path:
+        """The job of which ``profrun improve`` made this run's one: with all its variants."""
+        return self.path / "user-job.yaml"
+
+    @property
     def improvement(self) -> Path:
         """What ``profrun improve`` tried on the program of this run, and what it gave."""
         return self.path / "improvement.json"

@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from profrun.store.improvement import Improvement, write_improvement
+from profrun.store.runs import Run
 from tests.cli.running import call
 from tests.conftest import unpack
 from tests.contract.planted import PLANTED, R
@@ -48,6 +50,7 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureF
 def test_what_is_packed_opens_as_a_run_and_holds_no_secret(
     run: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    write_improvement(Run(run), Improvement(run.name, "default", done=True))
     done = call(capsys, "bundle", "last", "--json")
     assert done.code == 0, done.err
     archive = Path(f"{run.name}.tar.gz")
@@ -57,6 +60,7 @@ def test_what_is_packed_opens_as_a_run_and_holds_no_secret(
         unpack(packed, Path("there"))
     inside = {name.partition("/")[2] for name in names}
     assert {"MANIFEST.json", "job.yaml", "plan.json", "report.html", "comparison.json"} <= inside
+    assert "improvement.json" in inside
     assert any(name.endswith("/summary.json") for name in inside)
     assert any(name.endswith("/trace/meta.json") for name in inside)
     assert not [

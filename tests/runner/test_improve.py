@@ -20,7 +20,7 @@ from profrun.runner.drive import drive
 from profrun.runner.improve import Wishes, asked_for, improve, planned
 from profrun.runner.improve_jobs import job_of_run, run_to_improve
 from profrun.runner.interrupt import Interrupts
-from profrun.runner.pipeline import PreparedRun, plan, prepare
+from profrun.runner.pipeline import PreparedRun, plan, prepare, reopen
 from profrun.runner.planning import plan_of
 from profrun.store.improvement import Improvement, Promised, read_improvement
 from profrun.store.runs import Run, all_runs
@@ -317,6 +317,27 @@ def test_a_base_that_was_interrupted_is_resumed_first(tmp_path: Path, asks: Call
     driver.stop_after = "000-default-none-r1"
     with pytest.raises(FailedError, match=r"was interrupted; go on with `profrun resume .*`, then `profrun"):
         improve(*job_at(tmp_path), wishes(tmp_path), driver)
+
+
+def test_after_an_interruption_the_job_of_the_user_is_still_known(
+    tmp_path: Path, asks: Callable[..., None]
+) -> None:
+    """The job of the base run has one variant, and the collectors and repeats of that stage."""
+    asks(TF32)
+    text = OWN + "repeats: 7\nenv: {API_TOKEN: s3cr3t-of-mine}\n"
+    driver = Driver()
+    driver.stop_after = "000-slow-none-r1"
+    with pytest.raises(FailedError):
+        improve(*job_at(tmp_path, text), wishes(tmp_path), driver)
+    (run,) = all_runs(tmp_path / "runs")
+    assert list(load_job(run.resolved).variants) == ["slow"]
+    assert "s3cr3t" not in run.user_job.read_text()
+    driver(reopen(run))
+    _, found = improve(run, job_of_run(run), wishes(tmp_path), driver)
+    kept = load_job(run.improved)
+    assert (found.base, list(kept.variants), kept.repeats) == ("slow", ["slow", "many", "improved"], 7)
+    stage = plan_of(Run(run.path.parent / str(found.experiments_run)))
+    assert {trial.env["API_TOKEN"] for trial in stage.trials} == {"s3cr3t-of-mine"}
 
 
 def test_variants_of_the_user_are_experiments(
