@@ -148,6 +148,15 @@ _KINDS = (
         values="[1-9][0-9]{0,2}",
     ),
     ChangeKind(
+        "loader-prefetch",
+        "Each worker process of a DataLoader loads {value} batches ahead.",
+        "same",
+        "The batches that wait take memory.",
+        "DataLoader(..., num_workers=N, prefetch_factor={value})",
+        value="8",
+        values="[1-9][0-9]{0,2}",
+    ),
+    ChangeKind(
         "pinned-memory",
         "Tensors are copied to the GPU from pinned memory with non_blocking=True; DataLoaders pin batches.",
         "same",

@@ -33,7 +33,7 @@ _LOOKUP = "TorchDynamo Cache Lookup"
 @rule(
     "dataloader-stall",
     "Steps wait for data",
-    experiments=("loader-workers=4", "loader-workers=8"),
+    experiments=("loader-workers=4", "loader-workers=8", "loader-prefetch=8"),
     remedy="num_workers=4 or more, pin_memory=True",
     meaning="The main thread fetches the next batch while the GPU has nothing to do.",
     threshold="Fetching a batch (enumerate(DataLoader)...__next__) takes at least 5 % of the step, and the "

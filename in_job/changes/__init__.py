@@ -10,7 +10,7 @@ from .applied import Applied
 from .backends import Attention, CompileDynamic, CudnnBenchmark
 from .distributed import BucketSize
 from .graphs import CudaGraphs
-from .loaders import LoaderWorkers
+from .loaders import LoaderPrefetch, LoaderWorkers
 from .modules import Autocast, ChannelsLast, Compile
 from .optimizers import ForeachOptimizer, FusedOptimizer, SetToNone
 from .pinned import PinnedMemory
@@ -27,6 +27,7 @@ MAKERS: dict[str, type[Applied]] = {
     "cuda-graphs": CudaGraphs,
     "compile-dynamic": CompileDynamic,
     "loader-workers": LoaderWorkers,
+    "loader-prefetch": LoaderPrefetch,
     "pinned-memory": PinnedMemory,
     "fused-optimizer": FusedOptimizer,
     "foreach-optimizer": ForeachOptimizer,

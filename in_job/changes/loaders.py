@@ -1,4 +1,4 @@
-"""DataLoaders get worker processes: ``loader-workers``."""
+"""DataLoaders get worker processes (``loader-workers``), and workers load ahead (``loader-prefetch``)."""
 
 from __future__ import annotations
 
@@ -98,6 +98,42 @@ class LoaderWorkers(Applied):
             return original(loader)
 
         owner.__iter__ = __iter__
+
+
+class LoaderPrefetch(Applied):
+    """Each worker process of a DataLoader loads at least so many batches ahead."""
+
+    nothing = "the program made no DataLoader"
+
+    def attach(self, torch: Torch) -> None:
+        """See ``Applied.attach``."""
+        owner = torch.utils.data.DataLoader
+        original = owner.__init__
+
+        @functools.wraps(original)
+        def __init__(loader: Any, *args: Any, **kwargs: Any) -> None:
+            original(loader, *args, **kwargs)
+            try:
+                self._load_ahead(loader)
+            except Exception as error:
+                self.failed(error)
+
+        owner.__init__ = __init__
+
+    def told(self) -> str:
+        """See ``Applied.told``."""
+        return f"workers of {counted(self.count, 'DataLoader')} load {self.change.value} batches ahead"
+
+    def _load_ahead(self, loader: Any) -> None:
+        """Change a loader that was just made: its workers do not run yet, and read the number when they do."""
+        wanted = int(self.change.value)
+        if not loader.num_workers:
+            self.skip("the DataLoader has no worker process, and loads each batch when it is asked for it")
+        elif loader.prefetch_factor >= wanted:
+            self.skip(f"each worker of a DataLoader loads {loader.prefetch_factor} batches ahead already")
+        else:
+            loader.prefetch_factor = wanted
+            self.count += 1
 
 
 def on_gpu(dataset: Values) -> bool:

@@ -51,6 +51,43 @@ def test_what_the_program_gave_stays(programs: Programs) -> None:
     assert found.out["found"] == [6, 3, True, "fork", True]
 
 
+AHEAD = """
+data = torch.arange(40.0)
+loader = torch.utils.data.DataLoader(data, 2, num_workers=2)
+out["ahead"] = [len(iter(loader)._task_info), loader.prefetch_factor]
+out["batches"] = [x.tolist() for x in loader]
+"""
+
+
+def test_workers_load_more_batches_ahead(programs: Programs) -> None:
+    plain, changed = programs.run(code=AHEAD), programs.run("loader-prefetch=5", code=AHEAD)
+    assert changed.only == (
+        "change-applied",
+        "loader-prefetch=5: workers of 1 DataLoader load 5 batches ahead",
+    )
+    assert plain.out["ahead"] == [2 * 2, 2]
+    assert changed.out["ahead"] == [2 * 5, 5]
+    assert changed.out["batches"] == plain.out["batches"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "why"),
+    [
+        ("", "the DataLoader has no worker process, and loads each batch when it is asked for it"),
+        ("num_workers=1, prefetch_factor=9", "each worker of a DataLoader loads 9 batches ahead already"),
+    ],
+)
+def test_what_cannot_load_ahead_is_told(programs: Programs, arguments: str, why: str) -> None:
+    found = programs.run("loader-prefetch", code=f"torch.utils.data.DataLoader([1, 2], {arguments})")
+    assert found.only == ("change-not-applied", f"loader-prefetch=8 changed nothing: {why}")
+
+
+def test_workers_that_a_change_has_given_load_ahead_too(programs: Programs) -> None:
+    code = "out['found'] = torch.utils.data.DataLoader([1, 2]).prefetch_factor"
+    found = programs.run("loader-prefetch=5", "loader-workers=2", code=code)
+    assert found.out["found"] == 5
+
+
 ITERABLE = """
 class Stream(torch.utils.data.IterableDataset):
     def __iter__(self): return iter(range(3))
