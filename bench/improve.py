@@ -9,9 +9,14 @@ with its remedy, in turns. It prints the gain of each, and writes all times to t
 ``planted`` improves these programs with ``profrun improve``; ``clean`` makes A/A experiments on those
 without a stall: each experiment changes nothing, so none may be proven. Both write one document per program.
 
-    python bench/improve.py planted OUT --gpus 4 --words='--budget 30m'
+    python bench/improve.py planted OUT --gpus 4 --known 3 --words='--budget 30m'
     python bench/improve.py real OUT --gpus 4
     python bench/improve.py clean OUT --gpus 4 --experiments 10
+
+``page`` makes docs/improve-measured.md of such documents. Those that are kept lie in tests/data/improve, in a
+folder for each machine, with the known gains beside it.
+
+    python bench/improve.py page docs/improve-measured.md tests/data/improve
 
 With ``--gpus K``, K programs run side by side, each on a GPU and on cores of its own. Without, all run on the
 CPU one after another: only those whose stall is there without a GPU, too, unless ``--only`` names others.
@@ -25,7 +30,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from improving import known, stages
+from improving import known, page, stages
 from programs.improve.table import CLEAN, PLANTED, REAL, Program
 
 
@@ -54,14 +59,16 @@ def run_known(args: argparse.Namespace) -> int:
 def run_planted(args: argparse.Namespace) -> int:
     """The subcommand ``planted``; returns how many programs could not be improved."""
     words = tuple(shlex.split(args.words))
-    asked = stages.Asked(args.out.resolve(), args.gpus, words, args.remedy, args.limit, args.python)
+    asked = stages.Asked(
+        args.out.resolve(), args.gpus, words, args.remedy, args.known, args.limit, args.python
+    )
     return stages.improve_all(chosen(PLANTED, args.only, args.gpus), asked)
 
 
 def run_real(args: argparse.Namespace) -> int:
     """The subcommand ``real``; returns how many programs could not be improved."""
     words = tuple(shlex.split(args.words))
-    asked = stages.Asked(args.out.resolve(), args.gpus, words, False, args.limit, args.python)
+    asked = stages.Asked(args.out.resolve(), args.gpus, words, limit_s=args.limit, python=args.python)
     return stages.improve_all(chosen(REAL, args.only, args.gpus), asked)
 
 
@@ -69,8 +76,14 @@ def run_clean(args: argparse.Namespace) -> int:
     """The subcommand ``clean``; returns how many programs could not be measured."""
     names = [word for number in range(args.experiments) for word in ("--only", f"nothing={number + 1}")]
     words = (*names, *shlex.split(args.words))
-    asked = stages.Asked(args.out.resolve(), args.gpus, words, False, args.limit, args.python)
+    asked = stages.Asked(args.out.resolve(), args.gpus, words, limit_s=args.limit, python=args.python)
     return stages.improve_all(chosen(CLEAN, args.only, args.gpus), asked)
+
+
+def run_page(args: argparse.Namespace) -> int:
+    """The subcommand ``page``."""
+    args.out.write_text(page.page(args.folder), encoding="utf-8")
+    return 0
 
 
 def main() -> int:
@@ -88,6 +101,7 @@ def main() -> int:
     command.set_defaults(run=run_planted)
     _common(command, "the folder that is written", 1200.0)
     command.add_argument("--remedy", action="store_true", help="try only the change that cures the stall")
+    command.add_argument("--known", type=int, default=0, help="runs of each version without profrun, before")
     command.add_argument("--words", default="", help="further arguments of profrun improve")
     command = commands.add_parser("real", help="profrun improve on programs as people write them")
     command.set_defaults(run=run_real)
@@ -98,6 +112,10 @@ def main() -> int:
     _common(command, "the folder that is written", 1200.0)
     command.add_argument("--experiments", type=int, default=10, help="A/A experiments per program")
     command.add_argument("--words", default="", help="further arguments of profrun improve")
+    command = commands.add_parser("page", help="make the page of what was measured")
+    command.set_defaults(run=run_page)
+    command.add_argument("out", type=Path, help="the page that is written")
+    command.add_argument("folder", type=Path, help="the documents: a folder for each machine")
     args = parser.parse_args()
     code: int = args.run(args)
     return min(code, 100)

@@ -1,5 +1,5 @@
 """The docs pages of the rules, made from the rules and from what was measured:
-``python -m profrun.analysis.rules.docs docs tests/data/h200/improve``.
+``python -m profrun.analysis.rules.docs docs tests/data/improve``.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from profrun.analysis.rules.step_cost import CRITICAL_SHARE, SLOWDOWN, WARNING_S
 from profrun.contract.changes import parse
 
 _HEAD = (
-    "<!-- made by `python -m profrun.analysis.rules.docs docs tests/data/h200/improve`; "
+    "<!-- made by `python -m profrun.analysis.rules.docs docs tests/data/improve`; "
     "edit the rule, not this page -->\n"
 )
 
@@ -157,7 +157,7 @@ def write(docs: Path, recorded: Path) -> None:
     """Write all pages under a docs folder and remove pages of rules that are gone.
 
     Args:
-        recorded: folder with documents of ``profrun improve``.
+        recorded: folder with documents of ``profrun improve`` (``measured_docs.read_measured``).
     """
     measured = read_measured(recorded)
     folder = docs / "rules"

@@ -50,7 +50,8 @@ class Precision:
     Attributes:
         asked: experiments that its findings asked for and that measured something.
         helped: of these, proven to help. hurt: proven to be slower.
-        findings: findings that asked for them; remedied: of these, one of whose experiments helped.
+        findings: findings that asked for them, one per program and machine; remedied: of these, one of whose
+            experiments helped.
         gains: gains of those that helped, as parts of the step, the largest first.
         broken: promises that the measured gain exceeds surely.
         programs: names of the programs.
@@ -101,15 +102,15 @@ def precision(rows: Iterable[MeasuredRow]) -> list[Precision]:
 
 def _precision(rule: str, rows: Sequence[MeasuredRow]) -> Precision:
     helped = [row for row in rows if row.state == "proven"]
-    findings = {row.program for row in rows}
+    findings = {(row.program, row.gpus) for row in rows}
     return Precision(
         rule=rule,
         asked=len(rows),
         helped=len(helped),
         hurt=sum(row.state == "slower" for row in rows),
         findings=len(findings),
-        remedied=len({row.program for row in helped}),
+        remedied=len({(row.program, row.gpus) for row in helped}),
         gains=tuple(sorted((row.gain for row in helped), reverse=True)),
         broken=sum(row.excess is not None and row.excess > 0 for row in rows),
-        programs=tuple(sorted(findings)),
+        programs=tuple(sorted({row.program for row in rows})),
     )

@@ -1,6 +1,7 @@
 """What ``profrun improve`` measured of the rules, as Markdown: for two pages of the docs.
 
-The documents that it is made of are what ``profrun improve --json`` printed, one file per program.
+The documents that it is made of are what ``profrun improve --json`` printed, one file per program in a folder
+for each machine.
 """
 
 from __future__ import annotations
@@ -16,16 +17,27 @@ from profrun.store.improvement import Improvement
 
 
 def read_measured(folder: Path) -> list[MeasuredRow]:
-    """The rows of all documents in a folder; the name of a file is that of its program.
+    """The rows of all documents in a folder.
+
+    Args:
+        folder: has a folder for each machine, with a file for each program; its name is that of the program.
 
     Raises:
         DocumentError: a file is no such document.
     """
     rows: list[MeasuredRow] = []
-    for path in sorted(folder.glob("*.json")):
-        document = from_json(Improvement, json.loads(path.read_text(encoding="utf-8")))
-        rows += measured_rows(document, path.stem)
+    for path in sorted(folder.glob("*/*.json")):
+        rows += measured_rows(read_document(path), path.stem)
     return rows
+
+
+def read_document(path: Path) -> Improvement:
+    """What ``profrun improve --json`` printed into a file.
+
+    Raises:
+        DocumentError: it is no such document.
+    """
+    return from_json(Improvement, json.loads(path.read_text(encoding="utf-8")))
 
 
 def precision_section(rows: Sequence[MeasuredRow]) -> str:
@@ -79,7 +91,7 @@ a part of the step. *Broken*: promises ("at most") that the measured gain exceed
 | rule | findings | changes | slower | typical gain | gains | broken | programs |
 |---|---:|---:|---:|---:|---:|---:|---|
 """
-_HEAD = """<!-- made by `python -m profrun.analysis.rules.docs docs tests/data/h200/improve` -->
+_HEAD = """<!-- made by `python -m profrun.analysis.rules.docs docs tests/data/improve` -->
 # What findings promised, and what was measured
 
 Each row is an experiment of `profrun improve` that a finding asked for. *Promised* is the most that the

@@ -7,7 +7,7 @@ import statistics
 import sys
 import threading
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 
 from programs.improve.table import Program
@@ -66,6 +66,13 @@ class Known:
         """As ``ratio``, of the mean steps."""
         pairs = list(zip(self.plain_mean_ms, self.fixed_mean_ms, strict=False))
         return statistics.median(fixed / plain for plain, fixed in pairs) if pairs else None
+
+    @property
+    def gains(self) -> tuple[float, float, float] | None:
+        """The part of the mean step that is saved: the median, least and largest of the pairs of runs."""
+        pairs = list(zip(self.plain_mean_ms, self.fixed_mean_ms, strict=False))
+        found = [1 - fixed / plain for plain, fixed in pairs]
+        return (statistics.median(found), min(found), max(found)) if found else None
 
     @property
     def ratio(self) -> float | None:
@@ -158,8 +165,15 @@ def measure(programs: Sequence[Program], asked: Asked) -> list[Known]:
     return done
 
 
+def read(path: Path) -> dict[str, Known]:
+    """The programs of a ``known.json`` by name."""
+    programs = json.loads(path.read_text(encoding="utf-8"))["programs"]
+    names = [one.name for one in fields(Known)]
+    return {key: Known(**{name: value[name] for name in names}) for key, value in programs.items()}
+
+
 def write(done: Sequence[Known], asked: Asked) -> None:
     """Write ``known.json``: how it was measured, and the programs by name."""
-    settings = {key: value for key, value in asdict(asked).items() if key != "out"}
+    settings = {key: value for key, value in asdict(asked).items() if key not in ("out", "python")}
     programs = {known.name: known.json() for known in sorted(done, key=lambda known: known.name)}
     asked.out.write_text(json.dumps({**settings, "programs": programs}, indent=1) + "\n")

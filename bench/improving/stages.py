@@ -14,6 +14,7 @@ from typing import Any
 
 from programs.improve.table import Program
 
+from improving import known
 from improving.slots import RunFailed, Slot, side_by_side
 
 JOB = """name: {name}
@@ -30,10 +31,12 @@ class Asked:
     """How ``profrun improve`` is called.
 
     Attributes:
-        out: folder of the jobs, the runs and one document per program.
+        out: folder of the jobs, the runs and one document per program; and of ``known.json``.
         gpus: how many programs run side by side, each on its own GPU; 0: on the CPU, one after another.
         words: arguments of ``profrun improve`` for every program.
         remedy: try only the change that cures the stall, whatever else findings ask for.
+        known: runs of each version without profrun, before profrun improves the program, in the same slot:
+            machines differ in speed, so a known gain is one of the same machine.
         limit_s: seconds after which a call is killed.
         python: the Python that has torch and profrun.
     """
@@ -42,6 +45,7 @@ class Asked:
     gpus: int = 0
     words: tuple[str, ...] = ()
     remedy: bool = False
+    known: int = 0
     limit_s: float = 1200.0
     python: str = sys.executable
 
@@ -59,7 +63,7 @@ def job_text(program: Program, asked: Asked) -> str:
 
 
 def improved(program: Program, slot: Slot, asked: Asked) -> dict[str, Any]:
-    """Improve one program; returns the document of ``--json`` with the seconds that it took.
+    """Improve one program; returns the document of ``--json``.
 
     Raises:
         RunFailed: the command failed, was killed, or printed no document.
@@ -77,22 +81,30 @@ def improved(program: Program, slot: Slot, asked: Asked) -> dict[str, Any]:
         str(asked.out / "runs"),
     ]
     argv += ["--only", program.change] if asked.remedy else []
-    began = time.monotonic()
     output = slot.run([*argv, *asked.words], asked.out, {}, asked.limit_s)
     try:
         document: dict[str, Any] = json.loads(output)
     except ValueError as error:
         raise RunFailed(f"printed no document: {error}: {output[-500:]}") from None
-    return {**document, "program": program.name, "wall_s": round(time.monotonic() - began, 1)}
+    return document
 
 
 def improve_all(programs: Sequence[Program], asked: Asked) -> int:
     """Improve programs, side by side where there are several GPUs; returns how many could not be."""
     failed: list[str] = []
+    gains: list[known.Known] = []
     writing = threading.Lock()
     asked.out.mkdir(parents=True, exist_ok=True)
+    without = known.Asked(asked.out / "known.json", asked.gpus, asked.known, python=asked.python)
 
     def one(program: Program, slot: Slot) -> None:
+        if asked.known:
+            gain = known.measured(program, slot, without)
+            with writing:
+                gains.append(gain)
+                known.write(gains, without)
+                print(gain.line(), flush=True)
+        began = time.monotonic()
         try:
             document = improved(program, slot, asked)
         except RunFailed as error:
@@ -102,7 +114,7 @@ def improve_all(programs: Sequence[Program], asked: Asked) -> int:
             return
         (asked.out / f"{program.name}.json").write_text(json.dumps(document, indent=1) + "\n")
         with writing:
-            print(line(document), flush=True)
+            print(line(program.name, document, time.monotonic() - began), flush=True)
 
     def refuse(program: Program) -> None:
         failed.append(program.name)
@@ -112,7 +124,7 @@ def improve_all(programs: Sequence[Program], asked: Asked) -> int:
     return len(failed)
 
 
-def line(document: dict[str, Any]) -> str:
+def line(name: str, document: dict[str, Any], wall_s: float) -> str:
     """What one program gave, as the terminal has it."""
     words = []
     for one in document["experiments"]:
@@ -123,4 +135,4 @@ def line(document: dict[str, Any]) -> str:
     together = document["together"]
     if together is not None:
         words.append(f"together: {together['ratio'] - 1:+.1%} {together['state']}")
-    return f"{document['program']:24} {document['wall_s']:.0f} s\n    " + "\n    ".join(words)
+    return f"{name:24} {wall_s:.0f} s\n    " + "\n    ".join(words)

@@ -125,7 +125,7 @@ class LoaderPrefetch(Applied):
         return f"workers of {counted(self.count, 'DataLoader')} load {self.change.value} batches ahead"
 
     def _load_ahead(self, loader: Any) -> None:
-        """Change a loader that was just made: its workers do not run yet, and read the number when they do."""
+        """Change a loader that was just made: its workers do not run yet, and read the number later."""
         wanted = int(self.change.value)
         if not loader.num_workers:
             self.skip("the DataLoader has no worker process, and loads each batch when it is asked for it")

@@ -12,8 +12,8 @@ RULES = {rule.id: rule for rule in all_rules()}
 
 def test_the_docs_pages_are_those_of_the_code() -> None:
     docs = ROOT / "docs"
-    command = "run `python -m profrun.analysis.rules.docs docs tests/data/h200/improve`"
-    measured = read_measured(ROOT / "tests/data/h200/improve")
+    command = "run `python -m profrun.analysis.rules.docs docs tests/data/improve`"
+    measured = read_measured(ROOT / "tests/data/improve")
     assert measured
     assert (docs / "rules.md").read_text(encoding="utf-8") == index_page(measured), command
     assert (docs / "rules-measured.md").read_text(encoding="utf-8") == measured_page(measured), command

@@ -31,6 +31,8 @@ def test_what_measured_nothing_does_not_count_and_a_promise_is_broken_only_surel
         ("b", "loader-workers=4", 0.5),
     ]
     assert [round(row.excess or 0, 3) for row in rows] == [-0.12, -0.52, 0.08]
+    assert precision(rows)[0].findings == 2
+    assert precision([*rows, *measured_rows(SECOND, "a")])[0].findings == 3, "a on two machines"
     (found,) = precision(rows)
     assert found == Precision("dataloader-stall", 3, 2, 1, 2, 2, (0.5, 1 - 0.7), 1, ("a", "b"))
     assert found.typical == 0.4
