@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from profrun.analysis.rules.experiments import Experiment
+from profrun.contract.codec import to_json
 from profrun.contract.redact import HIDDEN
 from profrun.errors import FailedError, InconclusiveError, UnavailableError, UsageError
 from profrun.jobs.load import Spec, load_job, load_text
@@ -22,7 +23,10 @@ from profrun.runner.improve_jobs import job_of_run, run_to_improve
 from profrun.runner.interrupt import Interrupts
 from profrun.runner.pipeline import PreparedRun, plan, prepare, reopen
 from profrun.runner.planning import plan_of
+from profrun.store.files import write_json
 from profrun.store.improvement import Improvement, Promised, read_improvement
+from profrun.store.run_answer import VariantAnswer
+from profrun.store.run_result import Findings
 from profrun.store.runs import Run, all_runs
 from profrun.store.state import RunState, read_state
 from tests.runner.scripted import Scripted, Watcher, new_run
@@ -230,6 +234,17 @@ def test_an_improvement_of_a_run_has_no_base_stage(tmp_path: Path, asks: Callabl
     assert states(found) == {"tf32": "proven"}
     assert len(driver.started) == 2
     assert "improved" in load_job(run.improved).variants
+
+
+def test_the_gpus_are_those_that_worked_in_the_base(tmp_path: Path, asks: Callable[..., None]) -> None:
+    asks(TF32)
+    spec, job = job_at(tmp_path, OWN)
+    base = prepare(plan(spec), spec, backend="local", root=tmp_path / "runs")
+    Driver()(base)
+    answers = (VariantAnswer("many", gpus=("A",)), VariantAnswer("slow", gpus=("B", "B")))
+    write_json(base.run.comparison, to_json(Findings(answers=answers)))
+    _, found = improve(base.run, job, wishes(tmp_path), Driver())
+    assert found.gpus == ("B", "B")
 
 
 def test_what_the_budget_does_not_allow_is_not_tried(
