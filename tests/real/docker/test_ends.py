@@ -32,7 +32,7 @@ command: python waits.py
 collectors: [{collector}]
 image: cuda
 repeats: {repeats}
-resources: {{shm: 64MiB, timeout: 5m, grace: 60s}}
+resources: {{shm: 64MiB, timeout: 5m, grace: 120s}}
 """
 
 
@@ -54,7 +54,7 @@ def logs(cli: Cli) -> list[Path]:
     return sorted(cli.folder.glob("runs/*/trials/*/stdout.log"))
 
 
-def finish(process: subprocess.Popen[str], seconds: float = 120) -> tuple[int, str]:
+def finish(process: subprocess.Popen[str], seconds: float = 300) -> tuple[int, str]:
     """Exit code and stderr."""
     try:
         _, said = process.communicate(timeout=seconds)
@@ -80,7 +80,7 @@ def test_ctrl_c_keeps_the_report(cli: Cli, engine: Any, cuda: str) -> None:
     (document,) = [json.loads(path.read_text()) for path in run.glob("trials/*/exit.json")]
     whole = {Path(item["path"]).suffix for item in document["artefacts"] if item["state"] == "whole"}
     assert {".nsys-rep", ".sqlite"} <= whole, document
-    until(lambda: not containers_of(engine, cli.folder), "the removal of the container", 30)
+    until(lambda: not containers_of(engine, cli.folder), "the removal of the container")
 
 
 def test_kill_9_then_resume(cli: Cli, engine: Any, cuda: str) -> None:
@@ -100,7 +100,7 @@ def test_kill_9_then_resume(cli: Cli, engine: Any, cuda: str) -> None:
     assert states(run) == ["finished", "finished"]
     attempts = [json.loads(path.read_text())["attempt"] for path in run.glob("trials/*/command.json")]
     assert attempts == [1, 1]
-    until(lambda: not containers_of(engine, cli.folder), "the removal of the container", 30)
+    until(lambda: not containers_of(engine, cli.folder), "the removal of the container")
 
 
 def test_kill_9_and_the_container_ended_meanwhile(cli: Cli, engine: Any, cuda: str) -> None:
@@ -122,7 +122,7 @@ def test_kill_9_then_cancel(cli: Cli, engine: Any, cuda: str) -> None:
     finish(running)
     done = cli.run("cancel", str(cli.only_run()))
     assert done.returncode in (0, 1), done.stderr
-    until(lambda: not containers_of(engine, cli.folder), "the end of the container", 30)
+    until(lambda: not containers_of(engine, cli.folder), "the end of the container")
     assert states(cli.only_run()) == ["cancelled"]
 
 
@@ -154,7 +154,7 @@ def test_the_program_ends_with_a_wrapper_that_is_killed(cli: Cli, engine: Any, c
     code, _ = finish(running)
     assert code == 1
     assert states(cli.only_run()) == ["finished"]
-    until(lambda: not containers_of(engine, cli.folder), "the removal of the container", 30)
+    until(lambda: not containers_of(engine, cli.folder), "the removal of the container")
 
 
 def test_a_container_that_is_left_running_is_ended_before_the_next_trial(
@@ -168,7 +168,7 @@ def test_a_container_that_is_left_running_is_ended_before_the_next_trial(
     folder = container["Labels"][LABEL_PATH]
     assert end_running(engine, ["/elsewhere"]) == []
     assert [item.path for item in end_running(engine, [folder])] == [folder]
-    until(lambda: not containers_of(engine, cli.folder), "the removal of the container", 30)
+    until(lambda: not containers_of(engine, cli.folder), "the removal of the container")
 
 
 def test_docker_stop_by_hand_is_a_good_end_too(cli: Cli, engine: Any, cuda: str) -> None:

@@ -24,7 +24,7 @@ def test_no_planted_secret_is_written_or_told_to_the_engine(cli: Cli, cuda: str,
     began = int(time.time())
     driver = cli.start("submit", "job.yaml", "--backend", "docker")
     try:
-        until(lambda: _said(cli), "the program", 120.0)
+        until(lambda: _said(cli), "the program")
         (found,) = containers_of(engine, cli.folder)
         told = engine.api.inspect_container(found["Id"])
         (trial,) = (cli.only_run() / "trials").iterdir()
