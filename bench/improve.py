@@ -30,7 +30,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from improving import known, page, stages
+from improving import known, stages
 from programs.improve.table import CLEAN, PLANTED, REAL, Program
 
 
@@ -82,6 +82,8 @@ def run_clean(args: argparse.Namespace) -> int:
 
 def run_page(args: argparse.Namespace) -> int:
     """The subcommand ``page``."""
+    from improving import page  # needs profrun, which the programs alone do not
+
     args.out.write_text(page.page(args.folder), encoding="utf-8")
     return 0
 
