@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
+import importlib
 import inspect
 from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
-import torch
-import torch._inductor.config as config
-from torch.fx import Graph
 
 from profrun.collectors.mapping.in_process_generated import generated_code
 from profrun.collectors.mapping.in_process_graphs import (
@@ -26,23 +24,44 @@ from profrun.collectors.mapping.in_process_graphs import (
 )
 from profrun.contract.generated_code import GeneratedCall
 
-ATEN = torch.ops.aten
+if TYPE_CHECKING:
+    import torch
+    from torch.fx import Graph
 
 
 class Pass:
     """A pass of the program that is no function."""
 
 
+def inductor_settings() -> Any:
+    """The settings of the compiler. It takes seconds to import, also for who only collects the tests."""
+    return importlib.import_module("torch._inductor.config")
+
+
+def aten() -> Any:
+    """The operations of torch, which takes seconds to import, too."""
+    import torch
+
+    return torch.ops.aten
+
+
+def new_graph() -> Graph:
+    """A graph without a node."""
+    from torch.fx import Graph
+
+    return Graph()
+
+
 def graph() -> Graph:
     """x.sin() in module layers.0 of the forward, and a node without a stack."""
-    found = Graph()
+    found = new_graph()
     x = found.placeholder("x")
-    sine = found.call_function(ATEN.sin.default, (x,))
+    sine = found.call_function(aten().sin.default, (x,))
     sine.meta.update(
         stack_trace='  File "m.py", line 3, in forward\n    x.sin()\n',
         nn_module_stack={"a": ("L['self']", "Net"), "b": ("L['self'].layers.0", "Block")},
     )
-    found.call_function(ATEN.cos.default, (sine,))
+    found.call_function(aten().cos.default, (sine,))
     return found
 
 
@@ -59,11 +78,13 @@ def test_a_stack_gets_a_line_and_nothing_else_changes() -> None:
 
 
 def test_the_seeds_of_a_graph_come_from_what_uses_them() -> None:
-    found = Graph()
+    import torch
+
+    found = new_graph()
     seeds = found.call_function(torch.rand, (2,))
     seeds.target = "prims.inductor_seeds.default"
     for line in (3, 4):
-        user = found.call_function(ATEN.sin.default, (seeds,))
+        user = found.call_function(aten().sin.default, (seeds,))
         user.meta["stack_trace"] = f'  File "m.py", line {line}, in forward\n'
     annotate(found)
     text = seeds.meta["stack_trace"]
@@ -84,8 +105,10 @@ def test_the_module_of_a_node(meta: dict[str, Any], expected: str | None) -> Non
 
 
 def test_a_view_is_told_by_its_schema() -> None:
-    views = (ATEN.reshape.default, ATEN.permute.default, ATEN.expand.default, ATEN.slice.Tensor)
-    work = (ATEN.clone.default, ATEN.add_.Tensor, ATEN.mm.default, ATEN.copy_.default)
+    import torch
+
+    views = (aten().reshape.default, aten().permute.default, aten().expand.default, aten().slice.Tensor)
+    work = (aten().clone.default, aten().add_.Tensor, aten().mm.default, aten().copy_.default)
     assert [is_view(one) for one in (*views, *work)] == [True] * 4 + [False] * 4
     assert is_view(SimpleNamespace(__name__="getitem"))
     assert not is_view(torch.sin)
@@ -123,6 +146,7 @@ def test_a_node_without_a_stack_tells_its_module_and_a_sum_of_gradients_itself()
 
 
 def test_a_setting_is_taken_where_it_is_free_or_a_function() -> None:
+    config = inductor_settings()
     names = ("joint_custom_pre_pass", "joint_custom_post_pass", "post_grad_custom_pre_pass")
     free = {**dict.fromkeys(names), "post_grad_custom_post_pass": None}
     with config.patch(free):
@@ -187,7 +211,7 @@ def compiled(run: Callable[[], object], cache: Path) -> list[GeneratedCall]:
         "post_grad_custom_pre_pass": None,
         "post_grad_custom_post_pass": None,
     }
-    with config.patch(settings):
+    with inductor_settings().patch(settings):
         assert install()
         run()
     return [call for file in generated_code().files if str(cache) in file.path for call in file.calls]
@@ -197,6 +221,7 @@ def compiled(run: Callable[[], object], cache: Path) -> list[GeneratedCall]:
 @pytest.mark.filterwarnings("ignore:.torch.jit:DeprecationWarning")
 def test_a_compiled_program_keeps_its_modules(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Real torch.compile, on the CPU: a fused kernel has the lines and modules of its operations."""
+    import torch
 
     class Net(torch.nn.Module):  # type: ignore[misc,unused-ignore]
         def __init__(self) -> None:
@@ -222,6 +247,7 @@ def test_a_product_that_takes_up_a_sum_of_gradients_keeps_its_line(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     """Inductor makes one ``addmm`` of a product and the sum of two gradients, and loses their stacks."""
+    import torch
 
     def two(x: torch.Tensor, w: torch.Tensor, u: torch.Tensor) -> torch.Tensor:
         y = x.sin()
@@ -249,6 +275,8 @@ def test_layers_of_a_library_have_modules_where_they_have_no_lines(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     """An nn.Sequential has no line of the program inside, and dynamo keeps none of torch.nn's."""
+    import torch
+
     net = torch.nn.Sequential(torch.nn.Linear(64, 64), torch.nn.GELU(), torch.nn.Linear(64, 64))
     monkeypatch.setenv("TORCHINDUCTOR_CACHE_DIR", str(tmp_path))
     found = compiled(lambda: torch.compile(net)(torch.randn(8, 64)).sum().backward(), tmp_path)
