@@ -37,46 +37,45 @@ def make_trace(
         tracks: dict[str, int] = {}
         for row in slices:
             tracks.setdefault(row[4], len(tracks))
-        for name, track in tracks.items():
-            stream = name.startswith("stream ")
-            writer.insert(
-                "tracks",
-                ("track", "kind", "process", "device", "native_id", "name"),
-                [
-                    (
-                        track,
-                        "stream" if stream else "thread",
-                        0,
-                        0 if stream else None,
-                        int(name.split()[1]) if stream else track,
-                        name,
-                    )
-                ],
-            )
+        rows: dict[str, list[Mapping[str, Any]]] = {"tracks": [_track(*one) for one in tracks.items()]}
         for number, (kind, name, ts_ns, dur_ns, track, *rest) in enumerate(slices):
-            _insert_slice(writer, number, (kind, name, ts_ns, dur_ns, tracks[track]), rest[0] if rest else {})
-        for table, rows in (side or {}).items():
-            for values in rows:
-                writer.insert(table, tuple(values), [tuple(values.values())])
+            core = (number, kind, name, ts_ns, dur_ns, tracks[track])
+            for table, values in _slice_rows(core, rest[0] if rest else {}).items():
+                rows.setdefault(table, []).append(values)
+        for table, more in (side or {}).items():
+            rows.setdefault(table, []).extend(more)
+        for table, those in rows.items():
+            _insert(writer, table, those)
         writer.finish()
     return Trace(out)
 
 
-def _insert_slice(
-    writer: TraceWriter, number: int, core: tuple[Any, ...], columns: Mapping[str, Any]
-) -> None:
-    row: dict[str, Any] = dict(
-        zip(("slice", "kind", "name", "ts_ns", "dur_ns", "track"), (number, *core), strict=True)
-    )
-    side: dict[str, dict[str, Any]] = {}
+def _track(name: str, track: int) -> dict[str, Any]:
+    """The row of a track."""
+    stream = name.startswith("stream ")
+    return {
+        "track": track,
+        "kind": "stream" if stream else "thread",
+        "process": 0,
+        "device": 0 if stream else None,
+        "native_id": int(name.split()[1]) if stream else track,
+        "name": name,
+    }
+
+
+def _slice_rows(core: tuple[Any, ...], columns: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+    """Table -> row, of one slice."""
+    row = dict(zip(("slice", "kind", "name", "ts_ns", "dur_ns", "track"), core, strict=True))
+    found = {"slices": row}
     if row["kind"] == "kernel":
-        side["kernels"] = {"slice": number}
+        found["kernels"] = {"slice": row["slice"]}
     for key, value in columns.items():
         table, _, column = key.rpartition(".")
-        if table:
-            side.setdefault(table, {"slice": number})[column] = value
-        else:
-            row[key] = value
-    writer.insert("slices", tuple(row), [tuple(row.values())])
-    for table, values in side.items():
-        writer.insert(table, tuple(values), [tuple(values.values())])
+        found.setdefault(table or "slices", {"slice": row["slice"]})[column] = value
+    return found
+
+
+def _insert(writer: TraceWriter, table: str, rows: Sequence[Mapping[str, Any]]) -> None:
+    """All rows of a table go into few statements, because each takes a millisecond."""
+    columns = tuple(dict.fromkeys(name for row in rows for name in row))
+    writer.insert(table, columns, [tuple(map(row.get, columns)) for row in rows])
