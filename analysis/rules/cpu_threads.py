@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from profrun.analysis.rules.context import Context
-from profrun.analysis.rules.host_causes import rows_by_name
+from profrun.analysis.rules.host_causes import loader_slices, rows_by_name
 from profrun.analysis.rules.rule import Hit, rule
 from profrun.analysis.rules.step_cost import WARNING_SHARE
 from profrun.analysis.rules.step_text import span_text
@@ -31,8 +31,8 @@ several processes (https://docs.pytorch.org/docs/stable/elastic/run.html)."""
     "products, convolutions and attention that launch nothing on a GPU take at least 5 % of the step.",
     advice="Set OMP_NUM_THREADS to the number of cores divided by the processes of the node. torchrun sets "
     "it to 1 where it starts several processes and the variable is not set.",
-    bound="The time of these operations, less what they take where all cores share it, and at most the part "
-    "of the step in which the GPU does not work.",
+    bound="The time of all operations that launch nothing on a GPU, less what they take where all cores "
+    "share it, and at most the part of the step in which the GPU does not work.",
     relies_on=("steps.dur_ns",),
 )
 def few_cpu_threads(ctx: Context) -> Iterator[Hit]:
@@ -44,10 +44,12 @@ def few_cpu_threads(ctx: Context) -> Iterator[Hit]:
     ids = _on_the_cpu(ctx, ctx.in_steps(ctx.named("op", is_counted)))
     if not len(ids):
         return
-    time = ctx.host_time(ids)
-    gain = ctx.host_gain(time * (1 - threads / cores))
-    if gain.share < WARNING_SHARE:
+    time, spared = ctx.host_time(ids), 1 - threads / cores
+    if ctx.host_gain(time * spared).share < WARNING_SHARE:
         return
+    # The variable holds for the other operations, too: sums, element-wise ones, optimizers.
+    work = np.setdiff1d(_on_the_cpu(ctx, ctx.in_steps(ctx.frame.of("op"))), loader_slices(ctx))
+    gain = ctx.host_gain(ctx.host_time(work) * spared)
     extent, each = f"{variable}={threads} on {counted(cores, 'core')}", ctx.per_step_ns(time)
     yield Hit(
         f"{extent}: {time_text(each)} {ctx.per} pass in matrix work on the CPU, "

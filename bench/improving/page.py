@@ -1,7 +1,7 @@
 """The page of what ``profrun improve`` gave on the programs of this folder: docs/improve-measured.md.
 
 It is made of documents of ``profrun improve --json``, ``MACHINE/PROGRAM.json``, and of the known gains
-(``known.json`` of ``improving.known``), ``known/MACHINE.json``.
+(``known.json`` of ``improving.known``), ``known-MACHINE.json``.
 """
 
 from __future__ import annotations
@@ -57,10 +57,9 @@ class Measured:
 def read(folder: Path, programs: Sequence[Program]) -> list[Measured]:
     """The documents about these programs, machine after machine, in the order of the programs."""
     found = []
-    for machine in sorted(one for one in folder.iterdir() if one.is_dir() and one.name != "known"):
-        gains: Mapping[str, known.Known] = {}
-        if (folder / "known" / f"{machine.name}.json").exists():
-            gains = known.read(folder / "known" / f"{machine.name}.json")
+    for machine in sorted(one for one in folder.iterdir() if one.is_dir()):
+        beside = folder / f"known-{machine.name}.json"
+        gains: Mapping[str, known.Known] = known.read(beside) if beside.exists() else {}
         for program in programs:
             path = machine / f"{program.name}.json"
             if path.exists():

@@ -72,8 +72,7 @@ def test_a_planted_program_stands_beside_its_known_gain(page: Any, tmp_path: Pat
         plain_mean_ms=[10.0, 10.0, 10.0],
         fixed_mean_ms=[7.2, 7.0, 6.8],
     )
-    (tmp_path / "known").mkdir()
-    (tmp_path / "known" / "h200.json").write_text(json.dumps({"programs": {"slow_loader": gains.json()}}))
+    (tmp_path / "known-h200.json").write_text(json.dumps({"programs": {"slow_loader": gains.json()}}))
     asked = "[dataloader-stall](rules/dataloader-stall.md)"
     assert rows(page.page(tmp_path)) == [
         f"| slow_loader | NVIDIA H200 | `loader-workers=4` | {asked} | 30.0 % (28.0 % to 32.0 %) " + MEASURED,
