@@ -126,8 +126,8 @@ recorded, is left out: the profiler's own start makes it longer (rules `cold-sta
 of the step in which the GPU does not work.
 
 *What is not in a gain.* Other work can get faster, too: caches are not emptied, a core no longer sleeps in
-each step. Where fetches took 51.7 % of a step on a CPU, worker processes saved 55.0 to 60.5 % of it
-([rules-measured.md](rules-measured.md) has all that was measured, broken promises first).
+each step. In one run on a CPU the fetches took 51.7 % of a step, and worker processes saved 55.0 to 60.5 % of
+it. [rules-measured.md](rules-measured.md) has what findings promised beside what was measured.
 
 *GPU time.* The steps are replayed: the host runs as in the recording, without its waits; a piece of GPU work
 starts when its launch has arrived and the work before it has ended; waits end when the work that they wait

@@ -181,7 +181,9 @@ is by which part of the known gain the measured one is larger.
 _CLEAN = """## Programs without a stall: A/A experiments
 
 Each experiment changes nothing, so none may be called faster or slower. `profrun improve` promises that at
-most 5 % of all improvements say a wrong word. *Largest* is the largest difference that was measured.
+most 5 % of all improvements say a wrong word. *Largest* is the largest difference that was measured. It is
+large where the cores were busy with other work, too (the test suite, workers of a loader); the intervals are
+then as wide, so nothing is called.
 
 | program | machine | step | experiments | called | largest |
 |---|---|---:|---:|---:|---:|

@@ -33,7 +33,7 @@ class Images(Dataset):
 
 def main():
     args = parts.arguments(
-        __doc__, steps=(100, 30), batch=(8, 8), width=(192, 8), depth=(8, 1), stride=(2, 16), workers=(4, 2)
+        __doc__, steps=(100, 90), batch=(8, 8), width=(192, 8), depth=(8, 1), stride=(2, 16), workers=(4, 4)
     )
     loading = {"num_workers": args.workers, "persistent_workers": True, "pin_memory": parts.CUDA}
     loader = DataLoader(Images(args.steps * args.batch), args.batch, **(loading if args.fixed else {}))
