@@ -62,16 +62,20 @@ class Known:
         return [fixed / plain for plain, fixed in zip(self.plain_ms, self.fixed_ms, strict=False)]
 
     @property
+    def mean_ratios(self) -> list[float]:
+        """As ``ratios``, of the mean steps."""
+        pairs = zip(self.plain_mean_ms, self.fixed_mean_ms, strict=False)
+        return [fixed / plain for plain, fixed in pairs]
+
+    @property
     def mean_ratio(self) -> float | None:
         """As ``ratio``, of the mean steps."""
-        pairs = list(zip(self.plain_mean_ms, self.fixed_mean_ms, strict=False))
-        return statistics.median(fixed / plain for plain, fixed in pairs) if pairs else None
+        return statistics.median(self.mean_ratios) if self.mean_ratios else None
 
     @property
     def gains(self) -> tuple[float, float, float] | None:
         """The part of the mean step that is saved: the median, least and largest of the pairs of runs."""
-        pairs = list(zip(self.plain_mean_ms, self.fixed_mean_ms, strict=False))
-        found = [1 - fixed / plain for plain, fixed in pairs]
+        found = [1 - ratio for ratio in self.mean_ratios]
         return (statistics.median(found), min(found), max(found)) if found else None
 
     @property

@@ -182,8 +182,8 @@ _CLEAN = """## Programs without a stall: A/A experiments
 
 Each experiment changes nothing, so none may be called faster or slower. `profrun improve` promises that at
 most 5 % of all improvements say a wrong word. *Largest* is the largest difference that was measured. It is
-large where the cores were busy with other work, too (the test suite, workers of a loader); the intervals are
-then as wide, so nothing is called.
+large where the cores were busy with other work, too (the test suite, workers of a loader). The intervals are
+then wide as well, so no experiment is called faster or slower.
 
 | program | machine | step | experiments | called | largest |
 |---|---|---:|---:|---:|---:|

@@ -35,8 +35,8 @@ class Asked:
         gpus: how many programs run side by side, each on its own GPU; 0: on the CPU, one after another.
         words: arguments of ``profrun improve`` for every program.
         remedy: try only the change that cures the stall, whatever else findings ask for.
-        known: runs of each version without profrun, before profrun improves the program, in the same slot:
-            machines differ in speed, so a known gain is one of the same machine.
+        known: how often each version runs without profrun before profrun improves the program. Both use the
+            same slot, because machines differ in speed.
         limit_s: seconds after which a call is killed.
         python: the Python that has torch and profrun.
     """
