@@ -18,8 +18,10 @@ folder for each machine, with the known gains beside it.
 
     python bench/improve.py page docs/improve-measured.md tests/data/improve
 
-With ``--gpus K``, K programs run side by side, each on a GPU and on cores of its own. Without, all run on the
-CPU one after another: only those whose stall is there without a GPU, too, unless ``--only`` names others.
+With ``--gpus K``, K programs run side by side, each on a GPU and on cores of its own. With ``--share S``, S
+programs have one GPU in turns: the most of a trial is imports and analysis, which use no GPU. Without
+``--gpus``, all run on the CPU one after another: only those whose stall is there without a GPU, too, unless
+``--only`` names others.
 """
 
 from __future__ import annotations
@@ -32,6 +34,8 @@ from pathlib import Path
 
 from improving import known, stages
 from programs.improve.table import CLEAN, PLANTED, REAL, Program
+
+SHARE = "programs that use a GPU in turns; while one measures, the others start"
 
 
 def chosen(programs: Sequence[Program], only: str, gpus: int) -> list[Program]:
@@ -60,7 +64,7 @@ def run_planted(args: argparse.Namespace) -> int:
     """The subcommand ``planted``; returns how many programs could not be improved."""
     words = tuple(shlex.split(args.words))
     asked = stages.Asked(
-        args.out.resolve(), args.gpus, words, args.remedy, args.known, args.limit, args.python
+        args.out.resolve(), args.gpus, words, args.remedy, args.known, args.limit, args.python, args.share
     )
     return stages.improve_all(chosen(PLANTED, args.only, args.gpus), asked)
 
@@ -76,7 +80,9 @@ def run_clean(args: argparse.Namespace) -> int:
     """The subcommand ``clean``; returns how many programs could not be measured."""
     names = [word for number in range(args.experiments) for word in ("--only", f"nothing={number + 1}")]
     words = (*names, *shlex.split(args.words))
-    asked = stages.Asked(args.out.resolve(), args.gpus, words, limit_s=args.limit, python=args.python)
+    asked = stages.Asked(
+        args.out.resolve(), args.gpus, words, limit_s=args.limit, python=args.python, share=args.share
+    )
     return stages.improve_all(chosen(CLEAN, args.only, args.gpus), asked)
 
 
@@ -105,6 +111,7 @@ def main() -> int:
     command.add_argument("--remedy", action="store_true", help="try only the change that cures the stall")
     command.add_argument("--known", type=int, default=0, help="runs of each version without profrun, before")
     command.add_argument("--words", default="", help="further arguments of profrun improve")
+    command.add_argument("--share", type=int, default=1, help=SHARE)
     command = commands.add_parser("real", help="profrun improve on programs as people write them")
     command.set_defaults(run=run_real)
     _common(command, "the folder that is written", 1200.0)
@@ -114,6 +121,7 @@ def main() -> int:
     _common(command, "the folder that is written", 1200.0)
     command.add_argument("--experiments", type=int, default=10, help="A/A experiments per program")
     command.add_argument("--words", default="", help="further arguments of profrun improve")
+    command.add_argument("--share", type=int, default=1, help=SHARE)
     command = commands.add_parser("page", help="make the page of what was measured")
     command.set_defaults(run=run_page)
     command.add_argument("out", type=Path, help="the page that is written")

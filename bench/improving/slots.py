@@ -1,4 +1,4 @@
-"""Programs side by side, each on GPUs and cores that no other one uses at that time."""
+"""Programs side by side, each on cores of its own, and on GPUs of its own or in turns with others."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import os
 import queue
 import signal
 import subprocess
+import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -26,14 +27,17 @@ class Slot:
     Attributes:
         gpus: numbers of its GPUs; empty on a machine without one.
         cores: numbers of its cores.
+        turn: the file that programs lock while they use the GPU; None: no other slot has it.
     """
 
     gpus: tuple[int, ...]
     cores: frozenset[int]
+    turn: Path | None = None
 
     def environ(self, extra: Mapping[str, str]) -> dict[str, str]:
         """The variables of a command that runs in it: it sees these GPUs only."""
-        return {**os.environ, "CUDA_VISIBLE_DEVICES": ",".join(map(str, self.gpus)), **extra}
+        turn = {"BENCH_TURN": str(self.turn)} if self.turn else {}
+        return {**os.environ, "CUDA_VISIBLE_DEVICES": ",".join(map(str, self.gpus)), **turn, **extra}
 
     def run(self, argv: Sequence[str], cwd: Path, env: Mapping[str, str], limit_s: float) -> str:
         """Run a command in it to its end; returns what it prints.
@@ -65,22 +69,27 @@ class Slot:
         return output
 
 
-def slots(gpus: int, ranks: int = 1) -> list[Slot]:
+def slots(gpus: int, ranks: int = 1, share: int = 1) -> list[Slot]:
     """The machine in parts of ``ranks`` GPUs each, with equal numbers of neighbouring cores.
 
     Args:
         gpus: how many GPUs are used; 0: the machine is one part without a GPU.
         ranks: GPUs of a part.
+        share: slots of each part with one GPU; they have cores of their own, and its GPU in turns. Parts of
+            several GPUs are never shared, because their ranks would wait for each other.
     """
     cores = sorted(os.sched_getaffinity(0))
     parts = gpus // ranks if gpus else 1
-    each = len(cores) // parts if parts else 0
+    shares = share if gpus and ranks == 1 else 1
+    each = len(cores) // (parts * shares) if parts else 0
+    turns = Path(tempfile.mkdtemp(prefix="bench-turns-")) if shares > 1 else None
     return [
         Slot(
             tuple(range(part * ranks, (part + 1) * ranks)) if gpus else (),
-            frozenset(cores[part * each : (part + 1) * each]),
+            frozenset(cores[place * each : (place + 1) * each]),
+            turns / f"gpu{part}" if turns else None,
         )
-        for part in range(parts)
+        for place, part in enumerate(part for part in range(parts) for _ in range(shares))
     ]
 
 
@@ -89,19 +98,20 @@ def side_by_side(
     gpus: int,
     measure: Callable[[Program, Slot], None],
     refuse: Callable[[Program], None],
+    share: int = 1,
 ) -> None:
     """Call ``measure`` for each program in a thread, as many at a time as there are slots for its ranks.
 
     Args:
         programs: those with the same number of ranks run side by side; others run after them.
-        gpus: as for ``slots``.
+        gpus, share: as for ``slots``.
         measure: is given a slot of its own.
         refuse: is called for each program that needs more GPUs than there are.
     """
     for ranks in sorted({program.ranks for program in programs}):
         these = [program for program in programs if program.ranks == ranks]
         free: queue.SimpleQueue[Slot] = queue.SimpleQueue()
-        parts = slots(gpus, ranks)
+        parts = slots(gpus, ranks, share)
         if not parts:
             for program in these:
                 refuse(program)

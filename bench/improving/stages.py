@@ -39,6 +39,7 @@ class Asked:
             same slot, because machines differ in speed.
         limit_s: seconds after which a call is killed.
         python: the Python that has torch and profrun.
+        share: how many programs use a GPU in turns: while one measures, others start and are analysed.
     """
 
     out: Path
@@ -48,6 +49,7 @@ class Asked:
     known: int = 0
     limit_s: float = 1200.0
     python: str = sys.executable
+    share: int = 1
 
 
 def job_text(program: Program, asked: Asked) -> str:
@@ -120,7 +122,7 @@ def improve_all(programs: Sequence[Program], asked: Asked) -> int:
         failed.append(program.name)
         print(f"{program.name:24} needs {program.ranks} GPUs", flush=True)
 
-    side_by_side(programs, asked.gpus, one, refuse)
+    side_by_side(programs, asked.gpus, one, refuse, asked.share)
     return len(failed)
 
 

@@ -1,7 +1,9 @@
 """What the programs of this folder share: arguments, a clock, and networks that several of them use."""
 
 import argparse
+import fcntl
 import json
+import os
 import statistics
 import time
 
@@ -13,10 +15,15 @@ DEVICE = "cuda" if CUDA else "cpu"
 TYPE = torch.bfloat16 if CUDA else torch.float32
 UNTIMED = 0.2
 """The part of the steps, from the first on, that median and mean leave out."""
+turn = None
+"""Number of the open file that programs which share a GPU lock in turns; None: this one shares none."""
 
 
 def arguments(about, *, planted=True, **sizes):
-    """Read the command line, and seed torch.
+    """Read the command line, seed torch, and wait until no other program uses the GPU.
+
+    The wait is before anything is on the GPU, so programs that share one only import side by side. ``report``
+    ends the turn.
 
     Args:
         about: the program's docstring.
@@ -29,8 +36,13 @@ def arguments(about, *, planted=True, **sizes):
     for name, (gpu, cpu) in sizes.items():
         value = gpu if CUDA else cpu
         parser.add_argument(f"--{name.replace('_', '-')}", type=type(value), default=value)
+    args = parser.parse_args()
+    if os.environ.get("BENCH_TURN"):
+        global turn
+        turn = os.open(os.environ["BENCH_TURN"], os.O_RDWR | os.O_CREAT)
+        fcntl.flock(turn, fcntl.LOCK_EX)
     torch.manual_seed(0)
-    return parser.parse_args()
+    return args
 
 
 class Clock:
@@ -77,6 +89,8 @@ class Clock:
         if result is not None:
             line["result"] = result.detach().float().abs().mean().item()
         print(json.dumps(line), flush=True)
+        if turn is not None:
+            fcntl.flock(turn, fcntl.LOCK_UN)
 
 
 def train(model, optimizer, x, args, *, set_to_none=True, clock=None):
