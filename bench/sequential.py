@@ -285,6 +285,10 @@ undecided. After round 3 and each later one it looks, and an experiment that is 
   measured, if that is greater) with a probability below 5 %. This is asked from round 4 on.
 * *undecided*: the rounds are used up.
 
+With `narrow` of a job, as in the last stage of `profrun improve`, what is proven goes on until half of its
+interval is at most this part of the measured gain. That costs no error: the intervals of all looks hold
+together, so one may stop at any of them for any reason.
+
 Who looks at an ordinary interval after each round, and at 8 experiments, finds a difference by chance much
 more often than in 5 % of all runs. So each look may spend 1/6 of the error (8 rounds have 6 looks), and each
 experiment 1/8 of that (at the end Holm's procedure allows a little more). In at most 5 % of all runs is any

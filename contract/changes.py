@@ -94,13 +94,12 @@ class Change:
 _KINDS = (
     ChangeKind(
         "tf32",
-        "Matrix products of fp32 tensors run in TF32.",
+        "Matrix products of fp32 tensors run in TF32, also where the program asks for more bits.",
         "precision",
         "Products have 10 bits of mantissa instead of 23; results differ from the fourth digit on.",
         'torch.set_float32_matmul_precision("high")',
         group="precision",
         env={"TORCH_ALLOW_TF32_CUBLAS_OVERRIDE": "1"},
-        hook=False,
     ),
     ChangeKind(
         "autocast",

@@ -106,7 +106,9 @@ class ProcessFiles:
         name = f"process.rank{process.config.wrapper}.{socket.gethostname()}.{process.pid}.json"
         write_json(process.config.paths.hook / name, to_json(note))
 
-    def write_results(self, kind: ResultKind, values: tuple[float | None, ...]) -> None:
+    def write_results(
+        self, kind: ResultKind, values: tuple[float | None, ...], spacing: float | None
+    ) -> None:
         """Write ``raw/rank<k>/results.json``: what this process computed first.
 
         Helpers of the program (launchers, DataLoader workers) write none, and neither do further passes of a
@@ -123,7 +125,7 @@ class ProcessFiles:
         if other is not None and other.get("kind") != "none":
             path = path.with_name(f"results.{self.process.pid}.json")
         path.parent.mkdir(parents=True, exist_ok=True)
-        write_json(path, to_json(ResultsFile(rank, kind, values)))
+        write_json(path, to_json(ResultsFile(rank, kind, values, spacing)))
 
     def _steps_path(self, folder: Path) -> Path:
         config, pid = self.process.config, self.process.pid

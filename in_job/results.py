@@ -97,11 +97,14 @@ class ResultWatch:
         except Exception as error:
             self._fail(error)
 
-    def read(self) -> tuple[ResultKind, tuple[float | None, ...]]:
+    def read(self) -> tuple[ResultKind, tuple[float | None, ...], float | None]:
         """What was computed: of the best kind that was seen, its first values. Waits for the GPU.
 
         Values that are not finite are None. Where the GPU does not answer any more, because the program has
         failed on it, nothing was seen.
+
+        Returns:
+            The kind, the values, and for losses the spacing of their type (``ResultsFile.spacing``).
         """
         kind: ResultKind = "none"
         numbers: list[float] = []
@@ -113,9 +116,15 @@ class ResultWatch:
                 kind, numbers = "parameters", [one.read() for one in self._parameters]
             elif self._outputs:
                 kind, numbers = "output", [one.read_mean() for one in self._outputs]
+            spacing = self._spacing()
         except Exception:  # of many types, by the kind of the GPU and of what has failed on it
-            return "none", ()
-        return kind, tuple(number if math.isfinite(number) else None for number in numbers)
+            return "none", (), None
+        return kind, tuple(number if math.isfinite(number) else None for number in numbers), spacing
+
+    def _spacing(self) -> float | None:
+        """The largest spacing of the types of the losses, relative; None without losses."""
+        types = {loss.dtype for loss in self._losses}
+        return max((float(self.torch.finfo(one).eps) for one in types), default=None)
 
     def after_fork(self) -> None:
         """A forked child: what was remembered belongs to the parent, and the child keeps nothing then."""

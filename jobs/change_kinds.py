@@ -56,6 +56,8 @@ class Sequential:
         worth: the smallest gain that is worth finding, as a part of the step time.
         first: rounds before the first decision.
         budget: seconds after which no new round begins; None: no limit.
+        narrow: what is proven goes on until half of its interval is at most this part of the gain; None: it
+            stops when it is proven.
     """
 
     base: str = option(
@@ -74,6 +76,12 @@ class Sequential:
     )
     budget: float | None = option(
         seconds(1), "No new round begins this long after the first trial.", "no limit", null=True
+    )
+    narrow: float | None = option(
+        Share(),
+        "What is proven goes on until half of its interval is at most this part of the gain.",
+        "none: it stops when it is proven",
+        null=True,
     )
 
 

@@ -35,7 +35,7 @@ def improvement_parts(found: Improvement) -> list[Part]:
     parts: list[Part] = [Prose(line, indent="  ", toned=tones_of("proven")) for line in answer(found)]
     if found.experiments:
         header = ("experiment", "promised", "measured", "interval 95 %", "verdict")
-        shown = ranked(found.experiments)
+        shown = ranked(found.settled)
         rows = [(one.name, *cells(one), toned(one.state)) for one in shown]
         parts += ["", Table(header, rows, right=(1, 2, 3))]
         parts += [Prose(f"{one.name}: {text}", indent="  ") for one in shown for text in told(one)]
@@ -48,8 +48,8 @@ def improvement_parts(found: Improvement) -> list[Part]:
 
 def answer(found: Improvement) -> list[str]:
     """What was gained, in a few sentences."""
-    tried = [one for one in found.experiments if one.state not in ("not tried", "planned")]
-    helped = [one for one in found.experiments if one.state == "proven"]
+    tried = [one for one in found.settled if one.state not in ("not tried", "planned")]
+    helped = [one for one in found.settled if one.state == "proven"]
     took = f"{counted(len(tried), 'experiment')}, {len(helped)} proven to help"
     together = found.together
     if not found.experiments:

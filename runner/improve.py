@@ -63,6 +63,8 @@ WORTH = 0.02
 """The smallest gain that is looked for, as a part of the step."""
 _TOGETHER_TRIALS = 12
 """Trials of the last stage that the budget keeps time for: four rounds of two, and two that are recorded."""
+_NARROW = 0.2
+"""The last stage goes on until half of its interval is at most this part of the gain, where there is time."""
 
 
 @dataclass(frozen=True)
@@ -271,6 +273,7 @@ class _Stages:
             worth=found.worth,
             budget_s=None,
             recorded=len(helped) > 1,  # a single change was recorded as an experiment
+            narrow=_NARROW if self._has_time(found) else None,
         )
         state, job = self._stage(
             job, found.together_run, lambda name: self._keep(replace(found, together_run=name))
@@ -284,6 +287,11 @@ class _Stages:
         if together.state == "proven":
             write_text(self._state.run.improved, public_text(improved_job(self._job, found.base, kept)))
         return self._keep(found)
+
+    def _has_time(self, found: Improvement) -> bool:
+        """Whether the budget has time for all rounds of the last stage."""
+        trials = 2 * (found.rounds + 1)
+        return time.monotonic() - self._began + trials * _trial_s(self._state) <= found.budget_s
 
     def end(self, found: Improvement) -> Improvement:
         """All stages have ended."""

@@ -139,6 +139,7 @@ def rounds_job(
     worth: float,
     budget_s: float | None,
     recorded: bool = True,
+    narrow: float | None = None,
 ) -> Job:
     """The job of a stage that runs in rounds: the base, and a variant for each experiment.
 
@@ -148,6 +149,7 @@ def rounds_job(
         worth: the smallest gain that matters, as a part of the step.
         budget_s: seconds after which no new round begins; None: no limit.
         recorded: a profiler records what is faster.
+        narrow: as in ``jobs.change_kinds.Sequential``.
     """
     own = job.changes.get(base, ())
     variants: dict[str, Point] = {base: dict(job.variants[base])}
@@ -163,7 +165,7 @@ def rounds_job(
         collectors=(UNPROFILED, timeline) if recorded else (UNPROFILED,),
         repeats={UNPROFILED: rounds, timeline: 1} if recorded else rounds,
         ranges=replace(job.ranges, lines=False),
-        sequential=Sequential(base=base, worth=worth, budget=budget_s),
+        sequential=Sequential(base=base, worth=worth, budget=budget_s, narrow=narrow),
     )
     return load_text(dump_job(found), f"{job.source or job.name} ({stage})")
 

@@ -81,6 +81,7 @@ def sequential_plan(job: Job, settings: Sequential) -> SequentialPlan:
         rounds=job.repeats_of(UNPROFILED),
         first=settings.first,
         worth=settings.worth,
+        narrow=settings.narrow,
         experiments=max(1, len(job.variants) - 1),
     )
 

@@ -7,7 +7,7 @@ them, so an improvement that was interrupted can go on.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from profrun.contract.codec import DocumentError, from_json, to_json
@@ -167,6 +167,21 @@ class Improvement:
     accept: float | None = None
     done: bool = False
     format: int = FORMAT
+
+    @property
+    def settled(self) -> tuple[ExperimentResult, ...]:
+        """The experiments, each with the last that is known of it.
+
+        One that the last stage ran alone has the numbers and the verdict of that stage: its trials are new, so
+        its gain is not too large by chance, and nobody is told two gains of one change.
+        """
+        return tuple(self._settled(one) for one in self.experiments)
+
+    def _settled(self, one: ExperimentResult) -> ExperimentResult:
+        last = self.together
+        if last is None or (last.changes, last.values) != (one.changes, one.values):
+            return one
+        return replace(last, name=one.name, promises=one.promises, explained=one.explained)
 
 
 def write_improvement(run: Run, found: Improvement) -> None:

@@ -75,6 +75,10 @@ transformer, SGD and AdamW, CPU): 4e-6 where all parameters are changed by 1e-7 
 1e-3 under autocast to bfloat16, and 1e-4 between autocast and 32 bits. Larger models and learning rates drift
 further.
 """
+SPACINGS = 2.0
+"""A loss that the program keeps in 16 bits may differ by so many neighbouring numbers of its type, where a
+change rounds differently: one step of bfloat16 is up to 0.8 % of the value, so the tolerances above would mean
+"exactly the same". The last sum and the loss itself are rounded once each."""
 LIMIT = TOLERANCES["precision"]
 """A base whose own trials differ by more says nothing, unless the user accepts more."""
 CHANCE = 3.0
@@ -130,7 +134,7 @@ def same_result(
         The result of the rank that decides: of one that differs, else of one of which it is not known, else
         of the one that is closest to its tolerance.
     """
-    tolerance = tolerance_of(exactness) if accept is None else accept
+    tolerance = _tolerance((*base, *changed), exactness) if accept is None else accept
     ranks = sorted({one.rank for trial in (*base, *changed) for one in trial if one.values})
     found = [
         replace(_of_rank(_values(base, rank), _values(changed, rank), tolerance), rank=rank) for rank in ranks
@@ -138,6 +142,14 @@ def same_result(
     if not found:
         return SameResult("unknown", tolerance=tolerance, why="nothing-seen")
     return max(found, key=_weight)
+
+
+def _tolerance(trials: Sequence[Sequence[ResultsFile]], exactness: Collection[Exactness]) -> float:
+    """What the changes may do, and where they round differently at least what the type of the values tells."""
+    usual = tolerance_of(exactness)
+    if all(one == "same" for one in exactness):
+        return usual
+    return max([usual, *(SPACINGS * one.spacing for trial in trials for one in trial if one.spacing)])
 
 
 def _weight(found: SameResult) -> tuple[int, float]:

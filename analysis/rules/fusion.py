@@ -10,12 +10,15 @@ from profrun.analysis.rules.context import Context
 from profrun.analysis.rules.finding import FindingRow
 from profrun.analysis.rules.replay import Floats
 from profrun.analysis.rules.rule import Hit, rule
+from profrun.analysis.rules.step_cost import Gain
 from profrun.analysis.trace.columns import Ints
-from profrun.analysis.trace.frame import Index
+from profrun.analysis.trace.frame import Index, Mask
 from profrun.contract.units import percent_text, time_text
 
 CHAIN_SHARE = 0.05
 POINTWISE = frozenset({"elementwise", "copy", "fill"})
+REDUCTIONS = frozenset({"reduction", "norm", "softmax"})
+"""Kernels of torch that a compiler makes one kernel with the point-wise ones before and behind them."""
 SOFTMAX_SHARE = 0.005
 
 
@@ -92,7 +95,8 @@ def _between(ctx: Context, scores: Index, gemms: Index) -> Index:
     threshold="Runs of at least two consecutive element-wise or copy kernels of a step on a stream, "
     "launched by steps, with at least 5 % of the time of the steps' kernels.",
     advice="torch.compile, or a hand-written fused kernel (Triton, Liger); for optimizers fused=True.",
-    bound="The time of each chain except its longest kernel: one fused kernel reads and writes at least as "
+    bound="The time of each chain, with the reductions, norms and softmaxes of torch that follow or precede it "
+    "without another kernel between, except its longest kernel: one fused kernel reads and writes at least as "
     "much as that one.",
     relies_on=("kernels", "kernels.order"),
 )
@@ -104,7 +108,8 @@ def pointwise_chains(ctx: Context) -> Iterator[Hit]:
     whole = ctx.total(ctx.step_kernels)
     if not len(ids) or not whole:
         return
-    group = _chain_of(ctx, ids)
+    point = _of_categories(ctx, ids, POINTWISE)
+    group = _chain_of(ctx, ids, point)
     member = group >= 0
     time = ctx.total(ids[member])
     if time / whole < CHAIN_SHARE:
@@ -128,9 +133,22 @@ def pointwise_chains(ctx: Context) -> Iterator[Hit]:
         },
         slices=ctx.worst(ids[member]),
         extent=f"{percent_text(time / whole)} of the kernel time",
-        gain=ctx.gpu_gain(ids[member], _all_but_longest(source.durs(ids[member]), group[member])),
+        gain=_gain_of_fusion(ctx, ids, point, member),
         fix=_fusion_advice(ctx),
     )
+
+
+def _gain_of_fusion(ctx: Context, ids: Index, point: Mask, member: Mask) -> Gain:
+    """What fusing the chains could save, each with the reductions at its ends and between it and the next.
+
+    Args:
+        ids: GPU slices by stream and start.
+        point: which of them are point-wise kernels.
+        member: which of them are in a chain of these alone.
+    """
+    group = _chain_of(ctx, ids, point | _of_categories(ctx, ids, REDUCTIONS, family="pytorch"))
+    fused = np.isin(group, group[member])
+    return ctx.gpu_gain(ids[fused], _all_but_longest(ctx.frame.durs(ids[fused]), group[fused]))
 
 
 def _all_but_longest(durs: Ints, group: Ints) -> Floats:
@@ -142,25 +160,35 @@ def _all_but_longest(durs: Ints, group: Ints) -> Floats:
     return saved
 
 
-def _chain_of(ctx: Context, ids: Index) -> Ints:
-    """The chain of each GPU slice: consecutive element-wise or copy kernels of a step on a stream.
+def _of_categories(ctx: Context, ids: Index, categories: frozenset[str], family: str = "") -> Mask:
+    """Which GPU slices are kernels of these categories, and were not made by a compiler.
+
+    Args:
+        family: of this family alone; empty: of any.
+    """
+    wanted = [
+        number
+        for number, kernel in ctx.names.items()
+        if kernel.category in categories
+        and kernel.family not in ("inductor", "rocclr")
+        and family in ("", kernel.family)
+    ]
+    return np.asarray(np.isin(ctx.frame.name[ids], wanted) & ctx.frame.is_kind(ids, "kernel"))
+
+
+def _chain_of(ctx: Context, ids: Index, fits: Mask) -> Ints:
+    """The chain of each GPU slice: consecutive kernels of a step on a stream.
 
     Args:
         ids: GPU slices by stream and start.
+        fits: which of them a chain is made of.
 
     Returns:
         int64, shape (ids,): number of the chain from 0, -1 for a slice in none.
     """
-    source = ctx.frame
-    wanted = [
-        number
-        for number, kernel in ctx.names.items()
-        if kernel.category in POINTWISE and kernel.family not in ("inductor", "rocclr")
-    ]
-    point = np.isin(source.name[ids], wanted) & source.is_kind(ids, "kernel")
-    track = source.track[ids]
+    track = ctx.frame.track[ids]
     step = ctx.index.of_gpu[ids]
-    joined = point[1:] & point[:-1] & (track[1:] == track[:-1]) & (step[1:] == step[:-1])
+    joined = fits[1:] & fits[:-1] & (track[1:] == track[:-1]) & (step[1:] == step[:-1])
     member = np.append(joined, False) | np.append(False, joined)
     starts = member & ~np.append(False, joined)
     return np.where(member, np.cumsum(starts) - 1, -1).astype(np.int64)

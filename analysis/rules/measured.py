@@ -86,7 +86,7 @@ def measured_rows(found: Improvement, program: str) -> list[MeasuredRow]:
             (1 - one.interval[1], 1 - one.interval[0]),
             one.state,
         )
-        for one in found.experiments
+        for one in found.settled
         for promise in one.promises
         if one.ratio is not None and one.interval is not None
     ]

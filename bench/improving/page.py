@@ -48,7 +48,7 @@ class Measured:
     def remedy(self) -> ExperimentResult | None:
         """The experiment that cures the planted stall: the best of those that are known to."""
         cures = (self.program.change, *self.program.others)
-        tried = [one for one in self.found.experiments if one.changes and one.changes[0] in cures]
+        tried = [one for one in self.found.settled if one.changes and one.changes[0] in cures]
         return min(
             tried, key=lambda one: (one.state != "proven", one.changes != cures[:1], one.name), default=None
         )
@@ -154,7 +154,7 @@ def _real_row(one: Measured) -> str:
         gain, after = _gain(together), time_text(together.step_ns)
     others = ", ".join(
         f"`{' '.join(row.changes) or row.name}` {row.state}"
-        for row in one.found.experiments
+        for row in one.found.settled
         if row.state != "proven" and row.state != "not tried"
     )
     before, took = time_text(one.found.step_ns), elapsed_text(one.found.spent_s)
@@ -172,8 +172,9 @@ _PLANTED = """## Programs with a planted stall
 
 Each program has one stall and an option that cures it. *Known* is the gain of that option without profrun:
 the median of pairs of runs, and the least and largest of them. *Measured* is what `profrun improve` says of
-the change that cures the stall, with its 95 % interval. *Asked by* are the findings that asked for it. *Off*
-is by which part of the known gain the measured one is larger.
+the change that cures the stall, with its 95 % interval: that of the last stage where the change was kept
+alone. *Asked by* are the findings that asked for it. *Off* is by which part of the known gain the measured
+one is larger.
 
 | program | machine | change | asked by | known | measured | off | verdict |
 |---|---|---|---|---:|---:|---:|---|

@@ -14,6 +14,7 @@ from .loaders import LoaderPrefetch, LoaderWorkers
 from .modules import Autocast, ChannelsLast, Compile
 from .optimizers import ForeachOptimizer, FusedOptimizer, SetToNone
 from .pinned import PinnedMemory
+from .precision import Tf32
 from .waits import NoEmptyCache, NoSynchronize
 
 if TYPE_CHECKING:
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from ..torch_types import Module, Torch, Values
 
 MAKERS: dict[str, type[Applied]] = {
+    "tf32": Tf32,
     "compile": Compile,
     "channels-last": ChannelsLast,
     "autocast": Autocast,

@@ -111,7 +111,7 @@ def test_what_would_be_run_of_a_run(base: Run, capsys: Capture) -> None:
         "# changed in the program: loader-workers=4: DataLoaders get 4 persistent worker processes"
         in done.out
     )
-    assert "# changed in the program: tf32: Matrix products of fp32 tensors run in TF32." in done.out
+    assert "# changed in the program: tf32: Matrix products of fp32 tensors run in TF32, also" in done.out
     assert "export TORCH_ALLOW_TF32_CUBLAS_OVERRIDE=1\n" in done.out
     assert done.out.endswith("# the next stage, together: everything that helped, against the base again\n")
 

@@ -90,6 +90,12 @@ def compiled():
         loss.backward(); optimizer.step(); optimizer.zero_grad()
         print(repr(loss.item()), len(torch._dynamo.utils.counters["graph_break"]))
 
+def in_bfloat16():
+    weight = torch.ones(1, dtype=torch.bfloat16, requires_grad=True)
+    for _ in range(2):
+        (weight * weight).sum().backward()
+    (weight.float() * 3).sum().backward()
+
 def broken():
     torch.linalg.vector_norm = None      # so that our own code fails
     by_hand()
@@ -135,7 +141,7 @@ def kept(done: Done, rank: int = 0) -> tuple[str, list[float]]:
 def trials(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Done]:
     """Three trials that run at the same time."""
     root = tmp_path_factory.mktemp("results")
-    children = ("adversarial", "by_hand", "infer", "explicit", "random_words", "broken")
+    children = ("adversarial", "by_hand", "infer", "explicit", "random_words", "broken", "in_bfloat16")
     started = {
         "first": start(root / "first", 3, "draw", *children),
         "again": start(root / "again", 3, "draw"),
@@ -163,6 +169,15 @@ def test_a_seed_makes_two_runs_equal_and_another_one_another(trials: dict[str, D
 def test_without_a_loss_the_parameters_are_kept(trials: dict[str, Done]) -> None:
     """Three parameters that start at 2 go down by a half; two stay 1."""
     assert kept(trials["first"], 2) == ("parameters", [6.5, 5.0, 3.5, 2.0, 3.5])
+
+
+@pytest.mark.parametrize(("rank", "spacing"), [(0, 2**-23), (7, 2**-7), (2, None), (3, None)])
+def test_of_losses_the_spacing_of_their_coarsest_type_is_kept(
+    trials: dict[str, Done], rank: int, spacing: float | None
+) -> None:
+    """Rank 7 has losses in bfloat16 and one in fp32; ranks 2 and 3 have none."""
+    found = json.loads((trials["first"].folder / f"raw/rank{rank}/results.json").read_text())
+    assert found["spacing"] == spacing
 
 
 @pytest.mark.parametrize("rank", [3, 4], ids=["module steps", "explicit steps"])
@@ -203,6 +218,8 @@ class Number:
         self.value = value
         self.layout, self.device = "strided", SimpleNamespace(type="cpu")
 
+    dtype = "float32"
+
     def numel(self) -> int:
         return 1
 
@@ -219,6 +236,9 @@ class Number:
         if self.value == 13:
             raise RuntimeError("the GPU is gone")
         return float(self.value)
+
+
+EPS = 2.0**-23
 
 
 class Process:
@@ -247,6 +267,7 @@ class Setting:
             autograd=SimpleNamespace(backward=self.own),
             no_grad=contextlib.nullcontext,
             _C=None,
+            finfo=lambda _dtype: SimpleNamespace(eps=EPS),
         )
         self.process = Process()
         process: Any = self.process
@@ -321,9 +342,9 @@ def test_a_backward_that_raises_raises_and_the_next_one_counts(setting: Setting)
 @pytest.mark.parametrize(
     ("losses", "read"),
     [
-        ((1, float("nan"), float("inf")), ("loss", (1, None, None))),
-        ((1, 13), ("none", ())),  # reading the second one fails
-        ((), ("none", ())),
+        ((1, float("nan"), float("inf")), ("loss", (1, None, None), EPS)),
+        ((1, 13), ("none", (), None)),  # reading the second one fails
+        ((), ("none", (), None)),
     ],
 )
 def test_what_is_not_finite_or_cannot_be_read(setting: Setting, losses: tuple[float, ...], read: Any) -> None:

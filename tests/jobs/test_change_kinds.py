@@ -55,8 +55,8 @@ def test_the_schema_takes_what_is_written_for_each_kind() -> None:
 def test_rounds_are_read_with_their_defaults() -> None:
     job = load_small(
         "variants: {a: {}, b: {}}\nrepeats: {none: 4}\nresults: {}\n"
-        "sequential: {base: a, worth: 5%, budget: 10m}"
+        "sequential: {base: a, worth: 5%, budget: 10m, narrow: 20%}"
     )
-    assert job.sequential == Sequential("a", 0.05, 3, 600.0)
+    assert job.sequential == Sequential("a", 0.05, 3, 600.0, 0.2)
     assert job.results == Results(20, None)
     assert load_text(dump_job(job)) == job

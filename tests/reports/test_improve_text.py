@@ -164,7 +164,7 @@ def test_what_helped_stands_first_the_largest_gain_before_the_others() -> None:
                 left_out=(),
                 together=ExperimentResult("together", LOADER.changes, state="failed", why="exit code 1"),
             ),
-            ["loader-workers=4 together: failed, exit code 1", "1 experiment, 1 proven to help"],
+            ["loader-workers=4 together: failed, exit code 1", "1 experiment, 0 proven to help"],
         ),
         (
             replace(
@@ -176,7 +176,7 @@ def test_what_helped_stands_first_the_largest_gain_before_the_others() -> None:
             [
                 NOT_TOGETHER,
                 "loss exactly the same",
-                "1 experiment, 1 proven to help",
+                "1 experiment, 0 proven to help",
             ],
         ),
     ],

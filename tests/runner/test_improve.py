@@ -57,8 +57,8 @@ class Driver:
         ratios: variant -> its step time to that of the base.
     """
 
-    def __init__(self, ratios: dict[str, float] = RATIOS) -> None:
-        self.ratios = ratios
+    def __init__(self, ratios: dict[str, float] = RATIOS, noise: float = 1.0) -> None:
+        self.ratios, self.noise = ratios, noise
         self.started: list[list[str]] = []
         self.kept: list[Improvement | None] = []
         self.stop_after: str | None = None
@@ -88,7 +88,7 @@ class Driver:
     def _steps(self, trial: str) -> Sequence[int]:
         variant, number = trial[4:].rpartition("-")[0], int(trial.rpartition("-r")[2])
         name = variant.removesuffix("-none").removesuffix("-torch")
-        noise = NOISE[(number + 3 * len(name)) % len(NOISE)]
+        noise = self.noise * NOISE[(number + 3 * len(name)) % len(NOISE)]
         return [round(10 * MS * self.ratios.get(name, 1.0) * (1 + noise))] * 30
 
 
@@ -201,6 +201,17 @@ def test_where_nothing_is_asked_for_only_the_base_is_run(tmp_path: Path, asks: C
     assert (found.experiments, found.experiments_run, found.done) == ((), None, True)
     assert len(driver.started) == 1
     assert read_improvement(run) == found
+
+
+@pytest.mark.parametrize(("noise", "budget_s", "rounds"), [(1, 1e6, 3), (20, 1e6, 8), (20, 0.001, 4)])
+def test_the_last_stage_goes_on_until_the_gain_is_known_well_where_there_is_time(
+    tmp_path: Path, asks: Callable[..., None], noise: float, budget_s: float, rounds: int
+) -> None:
+    asks(TF32)
+    driver = Driver({"tf32": 0.8, "together": 0.8}, noise)
+    _, found = improve(*job_at(tmp_path), wishes(tmp_path, budget_s=budget_s), driver)
+    assert found.together is not None
+    assert (found.together.state, found.together.rounds) == ("proven", rounds)
 
 
 def test_what_does_not_help_together_is_not_kept(tmp_path: Path, asks: Callable[..., None]) -> None:

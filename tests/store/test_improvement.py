@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -63,3 +64,46 @@ def test_a_damaged_one_is_named(tmp_path: Path) -> None:
     assert "profrun improve" in str(caught.value)
     run.improvement.write_text('{"format": 99}')
     assert read_improvement(run) is None
+
+
+WORKERS = ExperimentResult(
+    "w4",
+    ("loader-workers=4",),
+    {"batch": 8},
+    (Promised("dataloader-stall"),),
+    "proven",
+    0.6,
+    (0.4, 0.8),
+    explained=("idle: -10 ms",),
+)
+LAST = ExperimentResult(
+    "together", ("loader-workers=4",), {"batch": 8}, state="no gain", ratio=0.99, interval=(0.985, 0.995)
+)
+
+
+def test_what_the_last_stage_ran_alone_has_its_numbers_and_its_verdict() -> None:
+    found = Improvement("r", "base", (WORKERS, FOUND.experiments[0]), LAST)
+    last = ExperimentResult(
+        "w4",
+        ("loader-workers=4",),
+        {"batch": 8},
+        (Promised("dataloader-stall"),),
+        "no gain",
+        0.99,
+        (0.985, 0.995),
+        explained=("idle: -10 ms",),
+    )
+    assert found.settled == (last, FOUND.experiments[0])
+
+
+@pytest.mark.parametrize(
+    "last",
+    [
+        None,
+        replace(LAST, changes=("loader-workers=4", "tf32")),
+        replace(LAST, values={}),
+        replace(LAST, changes=()),
+    ],
+)
+def test_what_the_last_stage_ran_with_others_or_not_at_all_stays(last: ExperimentResult | None) -> None:
+    assert Improvement("r", "base", (WORKERS,), last).settled == (WORKERS,)

@@ -111,6 +111,31 @@ def test_what_the_user_accepts_counts_instead_of_the_changes() -> None:
     assert same_result(scatters, side(SOME), accept=0.1).verdict == "same"
 
 
+BFLOAT16 = 2.0**-7
+HALF = 2.0**-10
+
+
+@pytest.mark.parametrize(
+    ("spacings", "exactness", "allowed"),
+    [
+        ((BFLOAT16, BFLOAT16), ["rounding"], 2 * BFLOAT16),
+        ((None, BFLOAT16), ["rounding"], 2 * BFLOAT16),  # the change makes the loss one of 16 bits, or none
+        ((BFLOAT16, None), ["same", "rounding"], 2 * BFLOAT16),
+        ((HALF, HALF), ["rounding"], 2 * HALF),
+        ((2.0**-23, 2.0**-23), ["rounding"], 1e-3),
+        ((BFLOAT16, BFLOAT16), ["precision"], 2e-2),
+        ((BFLOAT16, BFLOAT16), ["same"], 1e-5),
+        ((BFLOAT16, BFLOAT16), [], 1e-5),
+    ],
+)
+def test_a_loss_of_16_bits_may_differ_by_two_neighbours_where_a_change_rounds_otherwise(
+    spacings: tuple[float | None, float | None], exactness: list[Exactness], allowed: float
+) -> None:
+    base, changed = ([[ResultsFile(0, "loss", (0.5, 0.5), spacing)]] for spacing in spacings)
+    assert same_result(base, changed, exactness).tolerance == allowed
+    assert same_result(base, changed, exactness, accept=1e-4).tolerance == 1e-4
+
+
 def test_losses_are_not_compared_with_outputs() -> None:
     found = same_result(side(ONE), side(ONE, kind="output"))
     assert (found.verdict, found.why) == ("unknown", "kinds-differ")
