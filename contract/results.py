@@ -46,8 +46,8 @@ class ResultsFile:
         rank: of the process.
         kind: what the values are: losses where there are any, else parameters, else outputs.
         values: the first of them, in order; not finite ones are None.
-        spacing: relative distance of neighbouring numbers of the type that the values have in the program, the
-            largest of all values; 2**-7 for bfloat16. None: not known, or sums of many numbers.
+        spacing: relative distance of neighbouring numbers of the type that the values have in the program,
+            the largest of all values; 2**-7 for bfloat16. None: not known, or sums of many numbers.
     """
 
     rank: int

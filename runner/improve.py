@@ -291,7 +291,10 @@ class _Stages:
     def _has_time(self, found: Improvement) -> bool:
         """Whether the budget has time for all rounds of the last stage."""
         trials = 2 * (found.rounds + 1)
-        return time.monotonic() - self._began + trials * _trial_s(self._state) <= found.budget_s
+        return (
+            found.budget_s is None
+            or time.monotonic() - self._began + trials * _trial_s(self._state) <= found.budget_s
+        )
 
     def end(self, found: Improvement) -> Improvement:
         """All stages have ended."""

@@ -172,8 +172,8 @@ class Improvement:
     def settled(self) -> tuple[ExperimentResult, ...]:
         """The experiments, each with the last that is known of it.
 
-        One that the last stage ran alone has the numbers and the verdict of that stage: its trials are new, so
-        its gain is not too large by chance, and nobody is told two gains of one change.
+        One that the last stage ran alone has the numbers and the verdict of that stage: its trials are new,
+        so its gain is not too large by chance, and nobody is told two gains of one change.
         """
         return tuple(self._settled(one) for one in self.experiments)
 

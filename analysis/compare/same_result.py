@@ -77,8 +77,8 @@ further.
 """
 SPACINGS = 2.0
 """A loss that the program keeps in 16 bits may differ by so many neighbouring numbers of its type, where a
-change rounds differently: one step of bfloat16 is up to 0.8 % of the value, so the tolerances above would mean
-"exactly the same". The last sum and the loss itself are rounded once each."""
+change rounds differently. One step of bfloat16 is up to 0.8 % of the value, so the tolerances above would
+mean "exactly the same". The last sum and the loss itself are rounded once each."""
 LIMIT = TOLERANCES["precision"]
 """A base whose own trials differ by more says nothing, unless the user accepts more."""
 CHANCE = 3.0
@@ -145,7 +145,7 @@ def same_result(
 
 
 def _tolerance(trials: Sequence[Sequence[ResultsFile]], exactness: Collection[Exactness]) -> float:
-    """What the changes may do, and where they round differently at least what the type of the values tells."""
+    """What the changes may do; where they round differently, at least what the type of the values tells."""
     usual = tolerance_of(exactness)
     if all(one == "same" for one in exactness):
         return usual

@@ -33,7 +33,7 @@ def write(
     process: Any = SimpleNamespace(config=config, torch=None, pid=pid, forked=forked)
     course: Any = SimpleNamespace(role=lambda: role)
     none: Any = None
-    ProcessFiles(process, none, none, course).write_results(kind, values)
+    ProcessFiles(process, none, none, course).write_results(kind, values, None)
 
 
 def written(folder: Path) -> dict[str, list[float | None]]:
