@@ -19,9 +19,9 @@ folder for each machine, with the known gains beside it.
     python bench/improve.py page docs/improve-measured.md tests/data/improve
 
 With ``--gpus K``, K programs run side by side, each on a GPU and on cores of its own. With ``--share S``, S
-programs have one GPU in turns: the most of a trial is imports and analysis, which use no GPU. Without
-``--gpus``, all run on the CPU one after another: only those whose stall is there without a GPU, too, unless
-``--only`` names others.
+programs have one GPU in turns: the most of a trial is imports and analysis, which use no GPU. Several
+calls can share GPUs in this way, each with cores of its own (``taskset``). Without ``--gpus``, all run on the
+CPU one after another: only those whose stall is there without a GPU, too, unless ``--only`` names others.
 """
 
 from __future__ import annotations
@@ -72,7 +72,9 @@ def run_planted(args: argparse.Namespace) -> int:
 def run_real(args: argparse.Namespace) -> int:
     """The subcommand ``real``; returns how many programs could not be improved."""
     words = tuple(shlex.split(args.words))
-    asked = stages.Asked(args.out.resolve(), args.gpus, words, limit_s=args.limit, python=args.python)
+    asked = stages.Asked(
+        args.out.resolve(), args.gpus, words, limit_s=args.limit, python=args.python, share=args.share
+    )
     return stages.improve_all(chosen(REAL, args.only, args.gpus), asked)
 
 
@@ -116,6 +118,7 @@ def main() -> int:
     command.set_defaults(run=run_real)
     _common(command, "the folder that is written", 1200.0)
     command.add_argument("--words", default="", help="further arguments of profrun improve")
+    command.add_argument("--share", type=int, default=1, help=SHARE)
     command = commands.add_parser("clean", help="A/A experiments on programs without a stall")
     command.set_defaults(run=run_clean)
     _common(command, "the folder that is written", 1200.0)

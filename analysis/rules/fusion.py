@@ -95,9 +95,8 @@ def _between(ctx: Context, scores: Index, gemms: Index) -> Index:
     threshold="Runs of at least two consecutive element-wise or copy kernels of a step on a stream, "
     "launched by steps, with at least 5 % of the time of the steps' kernels.",
     advice="torch.compile, or a hand-written fused kernel (Triton, Liger); for optimizers fused=True.",
-    bound="The time of each chain, with the reductions, norms and softmaxes of torch right before, behind and "
-    "between chains, except its longest kernel: one fused kernel reads and writes at least as much as that "
-    "one.",
+    bound="The time of each chain, with the reductions, norms and softmaxes of torch right before and "
+    "behind it, except its longest kernel: one fused kernel reads and writes at least as much as that one.",
     relies_on=("kernels", "kernels.order"),
 )
 def pointwise_chains(ctx: Context) -> Iterator[Hit]:

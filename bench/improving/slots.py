@@ -82,10 +82,11 @@ def slots(gpus: int, ranks: int = 1, share: int = 1) -> list[Slot]:
     parts = gpus // ranks if gpus else 1
     shares = share if gpus and ranks == 1 else 1
     each = len(cores) // (parts * shares) if parts else 0
-    each -= (
-        each % 2 if each > 1 else 0
-    )  # two neighbours are often threads of one core, which stays in one slot
-    turns = Path(tempfile.mkdtemp(prefix="bench-turns-")) if shares > 1 else None
+    if each > 1:
+        each -= each % 2  # two neighbours are often threads of one core, which stays in one slot
+    turns = Path(tempfile.gettempdir(), "bench-turns") if shares > 1 else None  # of all scripts of bench
+    if turns:
+        turns.mkdir(exist_ok=True)
     return [
         Slot(
             tuple(range(part * ranks, (part + 1) * ranks)) if gpus else (),

@@ -54,7 +54,7 @@ class Asked:
 
 def job_text(program: Program, asked: Asked) -> str:
     """The job spec of a program."""
-    argv = program.argv("python3", on_gpu=asked.gpus > 0)
+    argv = program.argv("python3", on_gpu=asked.gpus > 0, in_turn=asked.share > 1)
     return JOB.format(
         name=program.name.replace("_", "-"),
         command=json.dumps(shlex.join(argv)),

@@ -22,8 +22,7 @@ turn = None
 def arguments(about, *, planted=True, **sizes):
     """Read the command line, seed torch, and wait until no other program uses the GPU.
 
-    The wait is before anything is on the GPU, so programs that share one only import side by side. ``report``
-    ends the turn.
+    The wait is before anything is on the GPU, so programs that share one only import side by side.
 
     Args:
         about: the program's docstring.
@@ -37,12 +36,17 @@ def arguments(about, *, planted=True, **sizes):
         value = gpu if CUDA else cpu
         parser.add_argument(f"--{name.replace('_', '-')}", type=type(value), default=value)
     args = parser.parse_args()
-    if os.environ.get("BENCH_TURN"):
-        global turn
-        turn = os.open(os.environ["BENCH_TURN"], os.O_RDWR | os.O_CREAT)
-        fcntl.flock(turn, fcntl.LOCK_EX)
+    wait_for_turn()
     torch.manual_seed(0)
     return args
+
+
+def wait_for_turn():
+    """Where this program shares a GPU: wait until no other one uses it. ``report`` gives it to the next."""
+    global turn
+    if os.environ.get("BENCH_TURN"):
+        turn = os.open(os.environ["BENCH_TURN"], os.O_RDWR | os.O_CREAT)
+        fcntl.flock(turn, fcntl.LOCK_EX)
 
 
 class Clock:

@@ -24,6 +24,8 @@ class Program:
         on_cpu: whether the remedy saves at least 8 % without a GPU, too.
         ranks: processes under torchrun, each with a GPU where there are any; 1: without torchrun.
         env: variables that the job sets.
+        imports: modules that it imports beside torch, for a program that waits for no turn of the GPU: they
+            are imported before its turn.
     """
 
     name: str
@@ -34,13 +36,22 @@ class Program:
     on_cpu: bool = True
     ranks: int = 1
     env: Mapping[str, str] = field(default_factory=dict)
+    imports: tuple[str, ...] | None = None
 
     @property
     def path(self) -> Path:
         """Its file."""
         return HERE / self.script
 
-    def argv(self, python: str, *, on_gpu: bool, fixed: bool = False, steps: int | None = None) -> list[str]:
+    def argv(
+        self,
+        python: str,
+        *,
+        on_gpu: bool,
+        fixed: bool = False,
+        steps: int | None = None,
+        in_turn: bool = False,
+    ) -> list[str]:
         """The command that runs it.
 
         Args:
@@ -48,16 +59,23 @@ class Program:
             on_gpu: whether it will see a GPU.
             fixed: with the remedy. Only for programs with a change.
             steps: how many steps it runs; None: as many as it says itself.
+            in_turn: others use the GPU, too.
         """
         launcher = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", str(self.ranks)]
         return [
             python,
             *(launcher if self.ranks > 1 else []),
+            *(self._turn if in_turn and self.ranks == 1 else []),
             str(self.path),
             *(shlex.split(self.gpu) if on_gpu else []),
             *(["--fixed"] if fixed else []),
             *([] if steps is None else ["--steps", str(steps)]),
         ]
+
+    @property
+    def _turn(self) -> list[str]:
+        """What waits for the turn of a program that does not do so itself."""
+        return [] if self.imports is None else [str(HERE / "in_turn.py"), ",".join(("torch", *self.imports))]
 
 
 ONE_THREAD = {"OMP_NUM_THREADS": "1"}
@@ -128,10 +146,13 @@ CLEAN = (
 )
 """Programs without a stall: kind of work, and sizes on a GPU. Without one, all of one kind are the same."""
 
+GPT2 = "transformers.models.gpt2.modeling_gpt2"
 REAL = (
-    Program("hf_trainer", "../lines/gpt2.py", gpu="--fp32 --steps 80"),
-    Program("gan", "../lines/gan.py", gpu="--steps 200"),
-    Program("generate", "../lines/generate.py", gpu="--steps 40"),
+    Program(
+        "hf_trainer", "../lines/gpt2.py", gpu="--fp32 --steps 80", imports=(GPT2, "transformers.trainer")
+    ),
+    Program("gan", "../lines/gan.py", gpu="--steps 200", imports=()),
+    Program("generate", "../lines/generate.py", gpu="--steps 40", imports=(GPT2,)),
     Program("ddp", "../ddp_good.py", ranks=2),
 )
 """Programs as people write them, each with what it has."""

@@ -84,8 +84,8 @@ def test_conditional_power_by_hand(measured: float, state: str) -> None:
 
 
 # Half of an interval is 3.4954 standard errors of 0.0081650 (see above), 2.9 % of the time of the base. So a
-# gain of 1 - exp(-0.1) = 9.5 % is proven after three rounds, and known to 27 % of itself (30 % are allowed). A
-# gain of 14 % is known to 18 %.
+# gain of 1 - exp(-0.1) = 9.5 % is proven after three rounds, and known to 27 % of itself (30 % are allowed).
+# One of 14 % is known to 18 %.
 @pytest.mark.parametrize(
     ("gain", "narrow", "state"),
     [(0.1, None, "faster"), (0.1, 0.3, "faster"), (0.1, 0.2, "go on"), (0.15, 0.2, "faster")],
