@@ -33,7 +33,7 @@ def write(
     process: Any = SimpleNamespace(config=config, torch=None, pid=pid, forked=forked)
     course: Any = SimpleNamespace(role=lambda: role)
     none: Any = None
-    ProcessFiles(process, none, none, course).write_results(kind, values, None)
+    ProcessFiles(process, none, none, course).write_results(kind, values, 2**-7)
 
 
 def written(folder: Path) -> dict[str, list[float | None]]:
@@ -51,6 +51,7 @@ def test_the_first_process_with_values_has_the_file_and_the_next_one_of_its_own(
         "rank": 1,
         "kind": "loss",
         "values": [1.5, None],
+        "spacing": 2**-7,
         "format": 1,
     }
     write(tmp_path, 9, "none")

@@ -11,7 +11,7 @@ from tests.in_job.changes.conftest import Programs
 
 
 def test_a_change_that_does_not_exist_is_told_and_the_others_are_made(programs: Programs) -> None:
-    answer = programs.run("faster", "set-to-none", "tf32", code="torch.nn.Linear(1, 1).zero_grad(False)")
+    answer = programs.run("faster", "set-to-none", code="torch.nn.Linear(1, 1).zero_grad(False)")
     assert answer.findings == [
         (
             "change-failed",
