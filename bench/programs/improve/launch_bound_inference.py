@@ -8,7 +8,7 @@ import torch
 from torch import nn
 
 args = parts.arguments(
-    __doc__, steps=(1500, 300), depth=(6, 4), width=(256, 64), batch=(4, 1), window=(32, 16)
+    __doc__, steps=(3000, 300), depth=(6, 4), width=(256, 64), batch=(4, 1), window=(32, 16)
 )
 with torch.device(parts.DEVICE):
     blocks = (parts.Block(args.width, args.width // 64) for _ in range(args.depth))

@@ -7,7 +7,7 @@ import parts
 import torch
 from torch import nn
 
-args = parts.arguments(__doc__, steps=(24, 16), width=(1024, 64), batch=(64, 8), length=(512, 32))
+args = parts.arguments(__doc__, steps=(16, 16), width=(1024, 64), batch=(64, 8), length=(512, 32))
 torch._dynamo.config.recompile_limit = 1000
 with torch.device(parts.DEVICE):
     network = nn.Sequential(nn.LayerNorm(args.width), nn.Linear(args.width, args.width), nn.GELU())

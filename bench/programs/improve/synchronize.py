@@ -28,7 +28,7 @@ class Timed(nn.Module):
         return x
 
 
-args = parts.arguments(__doc__, steps=(500, 50), depth=(40, 4), width=(2048, 64), batch=(4096, 32))
+args = parts.arguments(__doc__, steps=(500, 50), depth=(40, 4), width=(2048, 64), batch=(2048, 32))
 with torch.device(parts.DEVICE):
     model, x = Timed(parts.chain(args.depth, args.width)), torch.randn(args.batch, args.width)
 model, x = model.to(parts.TYPE), x.to(parts.TYPE)
