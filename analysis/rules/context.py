@@ -231,13 +231,14 @@ class Context:
             found.append((one, made, np.array(scales)))
         return found
 
-    def gpu_gain(self, ids: Index, saved: Floats, *, waits: Index = NO_SLICES) -> Gain:
+    def gpu_gain(self, ids: Index, saved: Floats, *, calls: Index = NO_SLICES) -> Gain:
         """The gain of shorter GPU work.
 
         Args:
             ids: GPU slices of the steps, shape (n,).
             saved: part of each one's time that could go, float64 from 0 to 1, the same shape.
-            waits: blocking calls that would go with it, where the steps can be replayed.
+            calls: calls of the host that would go with it, where the steps can be replayed: those that wait,
+                and those that take as long as the work.
         """
         replays = {one.device: (made, scales) for one, made, scales in self.replays}
         part = np.zeros(len(self.frame), dtype=np.float64)
@@ -249,8 +250,9 @@ class Context:
             work += less
             if one.device in replays:
                 made, scales = replays[one.device]
-                skipped = made.waits_in(lies_in(self.frame, waits, one.process))
-                whole += made.most_saved(scales, 1 - part[made.ids], skipped)
+                mine = calls[np.isin(self.frame.track[calls], made.threads)]
+                gone = lies_in(self.frame, mine, one.process)
+                whole += made.most_saved(scales, 1 - part[made.ids], gone, gone)
             else:
                 every = self.total(on_device(self.frame, self.step_gpu, one.device))
                 whole += less * min(1.0, one.busy.total / every) if every else 0.0
@@ -267,7 +269,7 @@ class Context:
             return self.host_gain(self.host_time(ids))
         less = 0.0
         for one, made, scales in self.replays:
-            less += made.most_saved(scales, skipped=made.waits_in(lies_in(self.frame, ids, one.process)))
+            less += made.most_saved(scales, without=lies_in(self.frame, ids, one.process))
         return self.cost.host_gain(self.per_device_ns(less))
 
     def host_time(self, ids: Index) -> int:

@@ -164,8 +164,9 @@ def host_device_copies(ctx: Context) -> Iterator[Hit]:
     threshold="A copy between the device and pageable host memory of at least 64 KiB, or at least one per "
     "step.",
     advice="DataLoader(pin_memory=True), tensor.pin_memory(), and .to(device, non_blocking=True).",
-    bound="The steps are replayed without the time of these copies, and without the waits for copies to the "
-    "GPU (a copy to the host must be waited for by whoever reads it). Without a replay: the time of the "
+    bound="The steps are replayed without the time of these copies, and without the calls that launch copies "
+    "to the GPU, which last as long as the copy, and that wait for them (a copy to the host must be waited for "
+    "by whoever reads it). Without a replay: the time of the "
     "copies that nothing covers, together with the time of the calls that launch copies to the GPU and wait "
     "for them.",
 )
@@ -210,7 +211,7 @@ def _pageable_gain(ctx: Context, ids: Index, calls: Index, exposed: int) -> Gain
         exposed: time of the copies that nothing covers, ns over all steps.
     """
     if ctx.replayed:
-        gain = ctx.gpu_gain(ids, np.ones(len(ids)), waits=calls)
+        gain = ctx.gpu_gain(ids, np.ones(len(ids)), calls=calls)
     else:
         both = ctx.host_time(np.concatenate((calls, ids)))
         gain = ctx.host_gain(min(both, ctx.host_time(calls) + exposed), beside=exposed)

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from profrun.analysis.rules.idle_time import DeviceIdle
 from profrun.analysis.trace.columns import Ints
 from profrun.analysis.trace.frame import Frame, Index, Mask
-from profrun.analysis.trace.intervals import Intervals, covered, union
+from profrun.analysis.trace.intervals import EMPTY, Intervals, covered, subtract, union
 
 Floats = NDArray[np.float64]
 
@@ -41,6 +41,8 @@ class Replay:
     Attributes:
         ids: its GPU slices that judged steps launched, by start, shape (slices,).
         advance: time by which each prolongs the busy time, shape (slices,).
+        threads: tracks of the threads that launched it.
+        called: when each was launched, in the time of the trace, shape (slices,).
         call: host time without waits at which each was launched, shape (slices,).
         cut: for each wait the number of slices that were launched before it, shape (waits,).
         wait: host time without waits at which it begins, shape (waits,).
@@ -48,12 +50,15 @@ class Replay:
         target: place of the slice that it waits for, -1 for none, shape (waits,).
         back: time from the end of that slice to the return, shape (waits,).
         latency: time from a launch to the start of its work where nothing is before it.
-        host_end: host time without waits at the end of the last step.
+        ended: when the host has ended the last step, in the time of the trace.
+        host_end: host time without waits at that moment.
         recorded: time of the steps in the recording.
     """
 
     ids: Index
     advance: Floats
+    threads: Ints
+    called: Ints
     call: Ints
     cut: Ints
     wait: Ints
@@ -61,6 +66,7 @@ class Replay:
     target: Ints
     back: Ints
     latency: float
+    ended: int
     host_end: int
     recorded: int
 
@@ -92,14 +98,30 @@ class Replay:
                     clock = float(ends[target] + self.back[place])
         return max(gpu, clock + scale * (self.host_end - own))
 
-    def most_saved(self, scales: Floats, kept: Floats | None = None, skipped: Mask | None = None) -> float:
+    def most_saved(
+        self, scales: Floats, kept: Floats | None = None, without: Intervals = EMPTY, gone: Intervals = EMPTY
+    ) -> float:
         """The most by which the steps get shorter on hosts of several speeds, ns, at least 0.
 
         Args:
             scales: factors on the host's time, shape (n,), n > 0.
-            kept, skipped: as in ``time``.
+            kept: as in ``time``.
+            without: host slices in which the host does not wait, in the time of the trace.
+            gone: host slices that take no time at all.
         """
-        return max(0.0, *(self.time(scale) - self.time(scale, kept, skipped) for scale in scales))
+        less, skipped = self._without(gone), self.waits_in(without)
+        return max(0.0, *(self.time(scale) - less.time(scale, kept, skipped) for scale in scales))
+
+    def _without(self, gone: Intervals) -> Replay:
+        """The same without the host's own time in these slices; what it waits in them stays."""
+        own = subtract(gone, self.held)
+        end = np.array([self.ended])
+        return replace(
+            self,
+            call=self.call - _inside(own, self.called),
+            wait=self.wait - _inside(own, self.held.starts),
+            host_end=self.host_end - int(_inside(own, end)[0]),
+        )
 
     def waits_in(self, inside: Intervals) -> Mask:
         """Which waits lie in these times for the most part, shape (waits,)."""
@@ -142,7 +164,8 @@ def replay(source: Frame, one: DeviceIdle, work: Index, waits: Index, host_end: 
     if not len(ids):
         return None
     calls = source.launch[ids]
-    mine = waits[np.isin(source.track[waits], np.unique(source.track[calls]))]
+    threads = np.unique(source.track[calls])
+    mine = waits[np.isin(source.track[waits], threads)]
     held = union(source.ts[mine], source.end[mine])
     if len(held) > MOST_WAITS:
         return None
@@ -156,6 +179,8 @@ def replay(source: Frame, one: DeviceIdle, work: Index, waits: Index, host_end: 
     return Replay(
         ids=ids,
         advance=np.maximum(0, source.end[ids] - np.maximum(start, before)).astype(np.float64),
+        threads=threads,
+        called=called,
         call=_own(held, first, called),
         cut=np.searchsorted(np.maximum.accumulate(called), held.starts),
         wait=_own(held, first, held.starts),
@@ -163,9 +188,16 @@ def replay(source: Frame, one: DeviceIdle, work: Index, waits: Index, host_end: 
         target=target,
         back=np.clip(held.ends - reach[np.maximum(target, 0)], 0, RETURN_NS),
         latency=float(max(0, np.percentile(latency, LATENCY_PERCENTILE))),
+        ended=host_end,
         host_end=int(_own(held, first, np.array([host_end]))[0]),
         recorded=last - first,
     )
+
+
+def _inside(what: Intervals, times: Ints) -> Ints:
+    """How much of these intervals lies before each time."""
+    first = int(what.starts[0]) if len(what) else 0
+    return np.asarray(covered(what, np.minimum(times, first), times), dtype=np.int64)
 
 
 def _own(held: Intervals, first: int, times: Ints) -> Ints:

@@ -184,3 +184,31 @@ def test_a_profiler_that_hides_the_waiting_for_the_gpu_hides_no_gain() -> None:
     gain = context.gpu_gain(context.step_gpu, half)
     assert found.most_saved(scales[:1], half) < true.recorded - changed.recorded <= gain.ns
     assert gain.ns == round(found.most_saved(scales, half))
+
+
+def test_a_call_that_lasts_as_long_as_its_copy_goes_with_it() -> None:
+    """A copy of 60 us is staged by its call; the host does 40 us more, and waits 10 us for the last kernel."""
+    rows: list[Row] = [
+        step(0, 0, 110 * US),
+        ("api", "cudaMemcpyAsync", 0, 60 * US, "main"),
+        ("memcpy", "Memcpy HtoD (Pageable -> Device)", 2 * US, 58 * US, "stream 7", {"launch": 1}),
+        ("api", LAUNCH, 99 * US, US, "main"),
+        ("kernel", ADD, 101 * US, 9 * US, "stream 7", {"launch": 3}),
+        ("api", "cudaStreamSynchronize", 100 * US, 10 * US, "main"),
+    ]
+    found, context = made(rows)
+    assert found.time() == found.recorded == 110 * US
+    no_copy, at_once = np.array([0.0, 1.0]), np.array([1.0])
+    call = lies_in(context.frame, np.array([1]), 0)
+    assert found.most_saved(at_once, no_copy) == 0, "the host stages it all the same"
+    assert found.most_saved(at_once, no_copy, gone=call) == 60 * US
+    assert found.most_saved(at_once, np.array([0.0, 0.0]), gone=call) == 60 * US + 9 * US
+    both = lies_in(context.frame, np.array([1, 5]), 0)
+    assert found.most_saved(at_once, no_copy, both, both) == 60 * US, "the kernel runs to its end"
+    assert found.most_saved(2 * at_once, no_copy, gone=call) == 120 * US
+
+
+def test_what_is_waited_in_a_call_is_no_time_of_its_own() -> None:
+    found, context = made(program([("gpu", 50 * US), ("wait", 0), ("host", 20 * US)]))
+    wait = lies_in(context.frame, np.array([3]), 0)
+    assert found.most_saved(np.array([1.0]), gone=wait) == 0
