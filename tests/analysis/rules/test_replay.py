@@ -187,7 +187,7 @@ def test_a_profiler_that_hides_the_waiting_for_the_gpu_hides_no_gain() -> None:
 
 
 def test_a_call_that_lasts_as_long_as_its_copy_goes_with_it() -> None:
-    """A copy of 60 us is staged by its call; the host does 40 us more, and waits 10 us for the last kernel."""
+    """A copy of 60 us is staged by its call; the host does 40 us more, and waits 10 us for a kernel."""
     rows: list[Row] = [
         step(0, 0, 110 * US),
         ("api", "cudaMemcpyAsync", 0, 60 * US, "main"),
