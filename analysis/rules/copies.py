@@ -166,8 +166,8 @@ def host_device_copies(ctx: Context) -> Iterator[Hit]:
     advice="DataLoader(pin_memory=True), tensor.pin_memory(), and .to(device, non_blocking=True).",
     bound="The steps are replayed without the time of these copies, and without the calls that launch copies "
     "to the GPU, which last as long as the copy, and those that wait for them (a copy to the host must be "
-    "waited for by whoever reads it). Without a replay: the time of the copies that nothing covers, together with the time of the calls that launch copies to the GPU and wait "
-    "for them.",
+    "waited for by whoever reads it). Without a replay: the time of the copies that nothing covers, together "
+    "with the time of the calls that launch copies to the GPU and wait for them.",
 )
 def pageable_copies(ctx: Context) -> Iterator[Hit]:
     """Copies whose host side is pageable."""
