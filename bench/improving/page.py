@@ -6,7 +6,7 @@ It is made of documents of ``profrun improve --json``, ``MACHINE/PROGRAM.json``,
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -40,9 +40,13 @@ class Measured:
     @property
     def machine(self) -> str:
         """The GPUs, each once, with their number where there are several; else the CPU."""
-        names = dict.fromkeys(self.found.gpus)
         several = f"{len(self.found.gpus)} x " if len(self.found.gpus) > 1 else ""
-        return several + ", ".join(names) if names else "CPU"
+        return several + self.kind
+
+    @property
+    def kind(self) -> str:
+        """The same without the number."""
+        return ", ".join(dict.fromkeys(self.found.gpus)) or "CPU"
 
     @property
     def remedy(self) -> ExperimentResult | None:
@@ -85,7 +89,18 @@ def _planted(rows: Sequence[Measured]) -> str:
         f"The remedy is proven in {len(proven)} of {counted(len(rows), 'program')}. Of {len(apart)} of these "
         f"the known gain was measured; the gain of {near} is within {percent_text(CLOSE)} of it.\n"
     )
-    return _PLANTED + "".join(lines) + "\n" + count
+    return _PLANTED + "".join(lines) + "\n" + count + "".join(_missing(rows))
+
+
+def _missing(rows: Sequence[Measured]) -> Iterator[str]:
+    """A sentence for each kind of machine without some of the programs that have their stall there."""
+    for kind in dict.fromkeys(one.kind for one in rows):
+        mine = [one for one in rows if one.kind == kind]
+        seen = {one.program.name for one in mine}
+        gpu = bool(mine[0].found.gpus)
+        left = [one.name for one in PLANTED if one.name not in seen and (gpu or one.on_cpu)]
+        if left:
+            yield f"\nNot measured on {kind}, or changed since: {', '.join(left)}.\n"
 
 
 def _planted_row(one: Measured) -> str:

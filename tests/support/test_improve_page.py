@@ -81,6 +81,19 @@ def test_a_planted_program_stands_beside_its_known_gain(page: Any, tmp_path: Pat
     ]
 
 
+def test_planted_programs_that_a_machine_did_not_measure_are_named(page: Any, tmp_path: Path) -> None:
+    """On a CPU only those whose stall is there, too; where all were measured nothing is said."""
+    planted = [program.name for program in page.PLANTED]
+    for name in planted:
+        keep(tmp_path / "h200", name, gpus=("NVIDIA H200",) * (2 if name == "tiny_buckets" else 1))
+    for name in ("slow_loader", "slow_loader_decode", "unfused_optimizer", "pointwise_chain", "norm_chain"):
+        keep(tmp_path / "cpu", name)
+    said = [line for line in page.page(tmp_path).splitlines() if line.startswith("Not measured")]
+    assert said == ["Not measured on CPU, or changed since: tiny_buckets, recompilation, one_thread."]
+    (tmp_path / "h200" / "zero_grad.json").unlink()
+    assert "\nNot measured on NVIDIA H200, or changed since: zero_grad.\n" in page.page(tmp_path)
+
+
 def test_an_experiment_that_changes_nothing_and_is_called_something_is_counted(
     page: Any, tmp_path: Path
 ) -> None:
