@@ -21,8 +21,8 @@ TIDY = python(
     "time.sleep(60)",
 )
 STUBBORN = python(
-    "import signal, time",
-    "signal.signal(signal.SIGTERM, lambda *_: print('no', flush=True))",
+    "import os, signal, time",
+    "signal.signal(signal.SIGTERM, lambda *_: os.write(1, b'no\\n'))",  # print fails inside of another print
     "print('running', flush=True)",
     "while True: time.sleep(1)",
 )
