@@ -55,6 +55,14 @@ def test_host_time_gains_no_more_than_the_gpu_is_idle() -> None:
     assert cost(50 * US, twin=TWIN).host_gain(9).ns == 0  # more work than the step is long: no idle time
 
 
+def test_a_step_is_no_shorter_than_the_work_that_remains() -> None:
+    """Work of 80 us; a recording can tell more than the unprofiled step of 40 us, in which copies are faster."""
+    assert cost(80 * US).gpu_gain(95 * US, 50 * US).ns == 70 * US
+    assert cost(80 * US).gpu_gain(45 * US, 50 * US).ns == 45 * US
+    assert cost(80 * US, twin=TWIN).gpu_gain(75 * US, 75 * US).ns == round(37.5 * US)  # 5 us take 2.5 us
+    assert cost(80 * US, twin=TWIN).gpu_gain(10 * US, 10 * US).ns == 5 * US
+
+
 def test_no_gain_is_larger_than_the_step_or_negative() -> None:
     assert cost(0, twin=TWIN).host_gain(900 * US).ns == 40 * US
     assert cost(0).gpu_gain(-5.0, 0.0).ns == 0
