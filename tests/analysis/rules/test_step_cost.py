@@ -56,7 +56,7 @@ def test_host_time_gains_no_more_than_the_gpu_is_idle() -> None:
 
 
 def test_a_step_is_no_shorter_than_the_work_that_remains() -> None:
-    """Work of 80 us; a recording can tell more than the unprofiled step of 40 us, in which copies are faster."""
+    """Work of 80 us; without a profiler a step takes 40 us, because copies are faster then."""
     assert cost(80 * US).gpu_gain(95 * US, 50 * US).ns == 70 * US
     assert cost(80 * US).gpu_gain(45 * US, 50 * US).ns == 45 * US
     assert cost(80 * US, twin=TWIN).gpu_gain(75 * US, 75 * US).ns == round(37.5 * US)  # 5 us take 2.5 us
