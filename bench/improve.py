@@ -19,7 +19,7 @@ folder for each machine, with the known gains beside it.
     python bench/improve.py page docs/improve-measured.md tests/data/improve
 
 With ``--gpus K``, K programs run side by side, each on a GPU and on cores of its own. With ``--share S``, S
-programs have one GPU in turns: the most of a trial is imports and analysis, which use no GPU. Several
+programs have one GPU in turns: most of a trial is imports and analysis, which use no GPU. Several
 calls can share GPUs in this way, each with cores of its own (``taskset``). Without ``--gpus``, all run on the
 CPU one after another: only those whose stall is there without a GPU, too, unless ``--only`` names others.
 """
@@ -69,12 +69,17 @@ def run_planted(args: argparse.Namespace) -> int:
     return stages.improve_all(chosen(PLANTED, args.only, args.gpus), asked)
 
 
+def _asked(args: argparse.Namespace, words: tuple[str, ...]) -> stages.Asked:
+    """How programs are improved with everything that findings ask for, or ``words`` name."""
+    return stages.Asked(
+        args.out.resolve(), args.gpus, words, limit_s=args.limit, python=args.python, share=args.share
+    )
+
+
 def run_real(args: argparse.Namespace) -> int:
     """The subcommand ``real``; returns how many programs could not be improved."""
     words = tuple(shlex.split(args.words))
-    asked = stages.Asked(
-        args.out.resolve(), args.gpus, words, limit_s=args.limit, python=args.python, share=args.share
-    )
+    asked = _asked(args, words)
     return stages.improve_all(chosen(REAL, args.only, args.gpus), asked)
 
 
@@ -82,9 +87,7 @@ def run_clean(args: argparse.Namespace) -> int:
     """The subcommand ``clean``; returns how many programs could not be measured."""
     names = [word for number in range(args.experiments) for word in ("--only", f"nothing={number + 1}")]
     words = (*names, *shlex.split(args.words))
-    asked = stages.Asked(
-        args.out.resolve(), args.gpus, words, limit_s=args.limit, python=args.python, share=args.share
-    )
+    asked = _asked(args, words)
     return stages.improve_all(chosen(CLEAN, args.only, args.gpus), asked)
 
 

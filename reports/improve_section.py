@@ -31,10 +31,10 @@ def improvement_html(found: Improvement | None) -> Html | None:
         Column("rounds", lambda row: row.rounds or ""),
         Column("computes the same", lambda row: row.same.text),
     ]
-    if any(one.explained for one in found.settled):
+    rows = ranked(found.settled)
+    if any(one.explained for one in rows):
         columns.append(Column("what changed inside of a step", _inside, note="of profiled trials"))
     kept = permanent(found)
-    rows = ranked(found.settled)
     runs = [name for name in (found.experiments_run, found.together_run) if name]
     return el(
         "div",

@@ -49,7 +49,7 @@ def improvement_parts(found: Improvement) -> list[Part]:
 def answer(found: Improvement) -> list[str]:
     """What was gained, in a few sentences."""
     tried = [one for one in found.settled if one.state not in ("not tried", "planned")]
-    helped = [one for one in found.settled if one.state == "proven"]
+    helped = [one for one in tried if one.state == "proven"]
     took = f"{counted(len(tried), 'experiment')}, {len(helped)} proven to help"
     together = found.together
     if not found.experiments:

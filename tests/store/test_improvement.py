@@ -83,16 +83,7 @@ LAST = ExperimentResult(
 
 def test_what_the_last_stage_ran_alone_has_its_numbers_and_its_verdict() -> None:
     found = Improvement("r", "base", (WORKERS, FOUND.experiments[0]), LAST)
-    last = ExperimentResult(
-        "w4",
-        ("loader-workers=4",),
-        {"batch": 8},
-        (Promised("dataloader-stall"),),
-        "no gain",
-        0.99,
-        (0.985, 0.995),
-        explained=("idle: -10 ms",),
-    )
+    last = replace(WORKERS, state="no gain", ratio=0.99, interval=(0.985, 0.995))
     assert found.settled == (last, FOUND.experiments[0])
 
 
