@@ -168,8 +168,10 @@ class Execution:
 
     def _not_started(self, outcome: Outcome, start: ToolStart | None, wrapped: Wrapped) -> str | None:
         """What the tool said where it failed before it started the program; None: it may have started it."""
-        if start is None or outcome.stopped_by is not None or outcome.error is not None or outcome.seen:
+        if start is None or outcome.stopped_by is not None or outcome.error is not None:
             return None
+        if outcome.seen and not outcome.hooked:
+            return None  # it may have run a part of the program; of a Python, the hook's mark tells
         recorded = self._left(*wrapped.expected)
         if (outcome.code is None and not outcome.hung) or (outcome.code == 0 and recorded):
             return None  # the exit code of 0 alone proves nothing: nsys has ended so without its agent

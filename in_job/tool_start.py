@@ -1,11 +1,12 @@
-"""Notices a profiler that failed before it started the program: ``ToolStart``."""
+"""Notices a profiler that failed before it started the program: ``ToolStart``, ``loads_hook``."""
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
     from pathlib import Path
 
 HANG_S = 5.0
@@ -17,6 +18,32 @@ printed the message and then waited until it was killed.
 
 LOOK_S = 0.5
 """Seconds between two looks at what the profiler has printed."""
+
+_WITHOUT_HOOK = frozenset("EIS")
+"""Options with which Python reads no PYTHONPATH or no sitecustomize: https://docs.python.org/3/using/cmdline.html."""
+_WITH_VALUE = ("-W", "-X")
+
+
+def loads_hook(program: str, argv: Sequence[str]) -> bool:
+    """Whether a process is a Python that loads profrun's hook before the program.
+
+    Where such a process has not made the hook's mark, it has run nothing of the program.
+
+    Args:
+        program: path of its executable; empty when it is not known.
+        argv: its command line.
+    """
+    if not os.path.basename(program).startswith("python"):
+        return False
+    words = iter(argv[1:])
+    for word in words:
+        if not word.startswith("-") or word in ("-c", "-m"):
+            break
+        if word in _WITH_VALUE:
+            next(words, None)
+        elif not word.startswith(("--", *_WITH_VALUE)) and _WITHOUT_HOOK & set(word):
+            return False
+    return True
 
 
 class ToolStart:

@@ -138,7 +138,9 @@ def not_started(log: str) -> str | None:
     """What nsys printed, where it failed before it could start the program; None: it says nothing of that.
 
     nsys and its agent are two processes. 9 of 340 starts of 2024.2.3, four at a time on two cores, lost the
-    connection between them within 0.2 s. nsys exits with 1 then, and the next attempt works.
+    connection between them within 0.2 s. nsys exits with 1 then, and the next attempt works. It prints
+    one of several texts, depending on how far the start has got. "Agent launcher failed" and "Failed to probe
+    the process" were seen where its agent or its launcher was killed 0.04 to 0.07 s after the start.
 
     Args:
         log: stdout and stderr of ``nsys profile``.
@@ -150,6 +152,8 @@ def not_started(log: str) -> str | None:
 _START_FAILED = (
     "Connection to Agent lost",
     "[QuadDCommon::tag_message*] = Local Endpoint is not available",
+    "Agent launcher failed",
+    "Failed to probe the process",
     "Session name '",  # "... 'profrun' is already in use": a start that was killed has left its session
 )
 
@@ -161,6 +165,10 @@ _NEVER_STARTED = (
 
 _NO_IMPORTER = "Importer error status"
 _LOG_REASONS = (
+    (
+        "Connection to Agent lost",
+        "nsys lost the connection to its agent and recorded nothing; repeat: profrun resume RUN --failed",
+    ),
     (
         "CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED",
         (

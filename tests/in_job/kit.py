@@ -153,6 +153,10 @@ if sys.argv[1:] == ["--version"]:
 if sys.argv[1] == "export":
     open(os.path.splitext(os.path.basename(sys.argv[-1]))[0] + ".sqlite", "wb").write({sqlite!r})
     sys.exit(0)
+out = next(word.split("=", 1)[1] for word in sys.argv if word.startswith("--output="))
+rest = [word for word in sys.argv[2:]]
+while rest and rest[0].startswith("-"):
+    rest.pop(0)
 session = os.path.join(os.environ["TMPDIR"], "session")  # it stays when nsys is killed
 if os.path.exists(session):
     print("Session name 'profrun' is already in use.", flush=True)
@@ -161,13 +165,10 @@ started = {starts!r}
 open(started, "a").write("x")
 if os.path.getsize(started) <= {lost_starts}:
     open(session, "w").close()
+    {at_loss}
     print("End of file", flush=True)
     time.sleep({hang_s})
     sys.exit({lost_code})
-out = next(word.split("=", 1)[1] for word in sys.argv if word.startswith("--output="))
-rest = [word for word in sys.argv[2:]]
-while rest and rest[0].startswith("-"):
-    rest.pop(0)
 {on_signal}
 print("Importer error status: The importer binary was not found.", file=sys.stderr, flush=True)
 open(out + ".qdstrm", "w").write("unfinished")
@@ -219,6 +220,7 @@ def fake_nsys(
     lost_starts: int = 0,
     hang_s: float = 0,
     lost_code: int = 1,
+    at_loss: str = "pass",
 ) -> dict[str, str]:
     """Environment in which the wrapper finds a stand-in nsys that takes ``seconds`` to write its report.
 
@@ -229,6 +231,7 @@ def fake_nsys(
             ``nsys-starts`` has a byte for each of its starts.
         hang_s: seconds for which it waits after such a start, once it has printed what happened.
         lost_code: its exit code after such a start.
+        at_loss: Python that it runs at such a start; ``rest`` is the command.
     """
     import sqlite3
 
@@ -248,6 +251,7 @@ def fake_nsys(
             lost_starts=lost_starts,
             hang_s=hang_s,
             lost_code=lost_code,
+            at_loss=at_loss,
         )
     )
     path.chmod(path.stat().st_mode | stat.S_IXUSR)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from profrun.in_job.tool_start import HANG_S, ToolStart
+from profrun.in_job.tool_start import HANG_S, ToolStart, loads_hook
 
 FAILED = "Connection lost"
 
@@ -42,3 +42,20 @@ def test_it_hangs_five_seconds_after_its_message(
         log = FAILED if printed_s is not None and now >= printed_s else ""
         seen = seen or watched.hangs(lambda log=log: log, now)  # type: ignore[misc]
     assert (seen, watched.failed) == (hangs, printed_s is not None)
+
+
+@pytest.mark.parametrize(
+    ("program", "argv", "expected"),
+    [
+        ("/usr/bin/python3.11", "python train.py -I", True),
+        ("/usr/bin/python3.11", "python -m train -E", True),
+        ("/usr/bin/python3.11", "python -u -X importtime -W ignore train.py", True),
+        ("/usr/bin/python3.11", "python /usr/bin/torchrun train.py", True),
+        ("/usr/bin/python3.11", "python -I train.py", False),
+        ("/usr/bin/python3.11", "python -X dev -uS train.py", False),
+        ("/usr/bin/bash", "bash train.sh", False),
+        ("", "python train.py", False),
+    ],
+)
+def test_which_process_loads_the_hook_before_the_program(program: str, argv: str, expected: bool) -> None:
+    assert loads_hook(program, argv.split()) == expected

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -263,6 +264,27 @@ def test_a_profiler_that_waits_for_ever_before_the_program_is_ended_and_started_
     assert (tmp_path / "nsys-starts").stat().st_size == 2
     assert done.log().splitlines().count("app") == 1
     assert [text for text in done.warnings if "started again: End of file" in text]
+
+
+@pytest.mark.parametrize(
+    ("name", "starts", "state"), [("python3", 2, "finished"), ("sh", 1, "failed")], ids=["python", "other"]
+)
+def test_a_python_that_has_not_loaded_the_hook_has_not_begun(
+    tmp_path: Path, name: str, starts: int, state: str
+) -> None:
+    """nsys' library may end the program's process before it begins, when the agent is gone.
+
+    Of another program than Python nobody knows whether it had begun: it is not run a second time.
+    """
+    waits = tmp_path / name  # a process with the program's command line that does nothing for 0.3 s
+    shutil.copy("/bin/sleep", waits)
+    at_loss = f"subprocess.Popen(rest, executable={str(waits)!r}).wait()"
+    trial = Trial(tmp_path, [sys.executable, "0.3"], collector="nsys")
+    (trial.work / "0.3").write_text("print('app')")
+    done = trial.run(fake_nsys(tmp_path, 0.1, lost_starts=1, at_loss=at_loss))
+    assert (tmp_path / "nsys-starts").stat().st_size == starts
+    assert done.exit["state"] == state
+    assert done.log().splitlines().count("app") == starts - 1
 
 
 def test_a_program_that_prints_what_nsys_would_runs_once(tmp_path: Path) -> None:

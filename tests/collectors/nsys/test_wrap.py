@@ -233,6 +233,7 @@ def test_what_this_nsys_cannot_is_left_out_and_said(changed: dict[str, Any], not
         ("Generated:\n    No reports were generated.\n", True, "cudaProfilerStart was never called"),
         ("Generated:\n    No reports were generated.\n", False, "found no process to trace"),
         ("CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED", True, "one subscriber at a time"),
+        ("Connection to Agent lost. This is most likely a bug.", True, "profrun resume RUN --failed"),
         ("None of the installed GPUs are supported.", True, "cannot sample metrics of this GPU"),
         ("Generated:\n    /run/report.nsys-rep\n", True, None),
     ],
@@ -259,12 +260,14 @@ def test_what_nsys_printed_becomes_a_reason(log: str, windowed: bool, says: str 
             "Session name 'profrun' is already in use.\n",
             "Session name 'profrun' is already in use.",
         ),
+        ("Agent launcher failed.\n", "Agent launcher failed."),
+        ("Failed to probe the process (sync)\n", "Failed to probe the process (sync)"),
         ("an End of file\n", None),
         ("Collecting data...\n", None),
     ],
 )
 def test_what_nsys_printed_where_it_never_started_the_program(log: str, says: str | None) -> None:
-    """The first four were printed by nsys 2024.2.3."""
+    """All but the last two were printed by nsys 2024.2.3."""
     assert not_started(log) == says
 
 

@@ -128,12 +128,13 @@ class Desk:
         return (self.folder / f"out{number}").read_text() + (self.folder / f"err{number}").read_text()
 
     def finish(self, process: subprocess.Popen[str], seconds: float = 600) -> Object:
-        """What ``--json`` says when it has ended, with its exit code."""
+        """What ``--json`` says when it has ended, its exit code, and what failed trials printed."""
         process.wait(seconds)
         text = (self.folder / f"out{self.processes.index(process)}").read_text()
         assert text, self.said(process)
         value: Object = json.loads(text)
-        return {**value, "exit_code": process.returncode, "said": self.said(process)}
+        said = self.said(process) + _printed(value)
+        return {**value, "exit_code": process.returncode, "said": said}
 
     def submit(self, command: str, rest: str, **cluster: Any) -> Object:
         """Submit to the end."""
@@ -189,6 +190,13 @@ class Desk:
             self.nodes[0].logs.close()
         self.plane.api.delete(self.path)
         docker("network", "rm", self.namespace)
+
+
+def _printed(document: Object) -> str:
+    """The end of what the trials of a run printed that did not finish."""
+    names = [trial["trial"] for trial in document.get("trials", ()) if trial["state"] != "finished"]
+    logs = [log for name in names for log in sorted(Path(document["path"], "trials", name).glob("std*.log"))]
+    return "".join(f"\n== {log}\n{log.read_text()[-2000:]}" for log in logs)
 
 
 @pytest.fixture
