@@ -11,6 +11,7 @@ without a stall: each experiment changes nothing, so none may be proven. Both wr
 
     python bench/improve.py planted OUT --gpus 4 --known 3 --words='--budget 30m'
     python bench/improve.py real OUT --gpus 4
+    python bench/improve.py planted OUT --gpus 4 --share 3 --known 3 --only hf_trainer,zero_grad
     python bench/improve.py clean OUT --gpus 4 --experiments 10
 
 ``page`` makes docs/improve-measured.md of such documents. Those that are kept lie in tests/data/improve, in a
@@ -64,9 +65,11 @@ def run_planted(args: argparse.Namespace) -> int:
     """The subcommand ``planted``; returns how many programs could not be improved."""
     words = tuple(shlex.split(args.words))
     asked = stages.Asked(
-        args.out.resolve(), args.gpus, words, args.remedy, args.known, args.limit, args.python, args.share
-    )
-    return stages.improve_all(chosen(PLANTED, args.only, args.gpus), asked)
+        args.out.resolve(), args.gpus, words, args.remedy, args.known, args.limit, args.python, args.share,
+        tuple(shlex.split(args.real_words)),
+    )  # fmt: skip
+    programs = (*PLANTED, *REAL) if args.only else PLANTED
+    return stages.improve_all(chosen(programs, args.only, args.gpus), asked)
 
 
 def _asked(args: argparse.Namespace, words: tuple[str, ...]) -> stages.Asked:
@@ -115,6 +118,9 @@ def main() -> int:
     _common(command, "the folder that is written", 1200.0)
     command.add_argument("--remedy", action="store_true", help="try only the change that cures the stall")
     command.add_argument("--known", type=int, default=0, help="runs of each version without profrun, before")
+    command.add_argument(
+        "--real-words", default="", help="arguments for programs of 'real' that --only names"
+    )
     command.add_argument("--words", default="", help="further arguments of profrun improve")
     command.add_argument("--share", type=int, default=1, help=SHARE)
     command = commands.add_parser("real", help="profrun improve on programs as people write them")

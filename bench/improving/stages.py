@@ -34,6 +34,7 @@ class Asked:
         out: folder of the jobs, the runs and one document per program; and of ``known.json``.
         gpus: how many programs run side by side, each on its own GPU; 0: on the CPU, one after another.
         words: arguments of ``profrun improve`` for every program.
+        real_words: further arguments for programs without a planted stall; they win over ``words``.
         remedy: try only the change that cures the stall, whatever else findings ask for.
         known: how often each version runs without profrun before profrun improves the program. Both use the
             same slot, because machines differ in speed.
@@ -50,6 +51,7 @@ class Asked:
     limit_s: float = 1200.0
     python: str = sys.executable
     share: int = 1
+    real_words: tuple[str, ...] = ()
 
 
 def job_text(program: Program, asked: Asked) -> str:
@@ -82,8 +84,9 @@ def improved(program: Program, slot: Slot, asked: Asked) -> dict[str, Any]:
         "--runs",
         str(asked.out / "runs"),
     ]
-    argv += ["--only", program.change] if asked.remedy else []
-    output = slot.run([*argv, *asked.words], asked.out, {}, asked.limit_s)
+    argv += ["--only", program.change] if asked.remedy and program.change else []
+    argv += [*asked.words, *(() if program.change else asked.real_words)]
+    output = slot.run(argv, asked.out, {}, asked.limit_s)
     try:
         document: dict[str, Any] = json.loads(output)
     except ValueError as error:
@@ -100,7 +103,7 @@ def improve_all(programs: Sequence[Program], asked: Asked) -> int:
     without = known.Asked(asked.out / "known.json", asked.gpus, asked.known, python=asked.python)
 
     def one(program: Program, slot: Slot) -> None:
-        if asked.known:
+        if asked.known and program.change:
             gain = known.measured(program, slot, without)
             with writing:
                 gains.append(gain)

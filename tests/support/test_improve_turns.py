@@ -64,6 +64,26 @@ def test_a_program_that_knows_no_turns_is_started_by_one_that_does() -> None:
         assert program.argv("p", on_gpu=True, in_turn=True) == program.argv("p", on_gpu=True)
 
 
+def test_planted_and_real_programs_in_one_queue(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """A program with a planted stall is asked for its remedy, a real one for all that findings advise."""
+    monkeypatch.syspath_prepend(str(ROOT / "bench"))
+    stages = importlib.import_module("improving.stages")
+    called: list[list[str]] = []
+
+    class Slot:
+        def run(self, argv: list[str], *_rest: object) -> str:
+            called.append(argv[argv.index("--runs") + 2 :])
+            return "{}"
+
+    asked = stages.Asked(tmp_path, 4, ("--budget", "40m"), remedy=True, real_words=("--budget", "9m"))
+    for program in (PROGRAMS["slow_loader"], BY_NAME["gan"]):
+        stages.improved(program, Slot(), asked)
+    assert called == [
+        ["--only", PROGRAMS["slow_loader"].change, "--budget", "40m"],
+        ["--budget", "40m", "--budget", "9m"],
+    ]
+
+
 @pytest.mark.thorough
 @pytest.mark.parametrize("name", ["clean_cpu_256", "gan"])
 def test_a_program_waits_for_its_turn(name: str, tmp_path: Path) -> None:
