@@ -6,8 +6,10 @@ with its remedy, in turns. It prints the gain of each, and writes all times to t
     python bench/improve.py known known.json --gpus 4
     python bench/improve.py known known.json --only slow_loader,zero_grad --repeats 5
 
-``planted`` improves these programs with ``profrun improve``; ``clean`` makes A/A experiments on those
-without a stall: each experiment changes nothing, so none may be proven. Both write one document per program.
+``planted`` improves these programs with ``profrun improve``, and ``real`` improves programs as people
+write them. ``clean`` makes A/A experiments on programs without a stall: each experiment changes nothing, so
+none may be proven. All three write one document per program. ``planted --only`` takes programs of ``real``,
+too: in one call they share the GPUs.
 
     python bench/improve.py planted OUT --gpus 4 --known 3 --words='--budget 30m'
     python bench/improve.py real OUT --gpus 4
@@ -31,12 +33,11 @@ import argparse
 import shlex
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from improving import known, stages
 from programs.improve.table import CLEAN, PLANTED, REAL, Program
-
-SHARE = "programs that use a GPU in turns; while one measures, the others start"
 
 
 def chosen(programs: Sequence[Program], only: str, gpus: int) -> list[Program]:
@@ -63,17 +64,15 @@ def run_known(args: argparse.Namespace) -> int:
 
 def run_planted(args: argparse.Namespace) -> int:
     """The subcommand ``planted``; returns how many programs could not be improved."""
-    words = tuple(shlex.split(args.words))
-    asked = stages.Asked(
-        args.out.resolve(), args.gpus, words, args.remedy, args.known, args.limit, args.python, args.share,
-        tuple(shlex.split(args.real_words)),
-    )  # fmt: skip
+    real_words = tuple(shlex.split(args.real_words))
+    asked = replace(_asked(args), remedy=args.remedy, known=args.known, real_words=real_words)
     programs = (*PLANTED, *REAL) if args.only else PLANTED
     return stages.improve_all(chosen(programs, args.only, args.gpus), asked)
 
 
-def _asked(args: argparse.Namespace, words: tuple[str, ...]) -> stages.Asked:
-    """How programs are improved with everything that findings ask for, or ``words`` name."""
+def _asked(args: argparse.Namespace, *words: str) -> stages.Asked:
+    """How programs are improved with everything that findings ask for, or that ``words`` and --words name."""
+    words = (*words, *shlex.split(args.words))
     return stages.Asked(
         args.out.resolve(), args.gpus, words, limit_s=args.limit, python=args.python, share=args.share
     )
@@ -81,17 +80,13 @@ def _asked(args: argparse.Namespace, words: tuple[str, ...]) -> stages.Asked:
 
 def run_real(args: argparse.Namespace) -> int:
     """The subcommand ``real``; returns how many programs could not be improved."""
-    words = tuple(shlex.split(args.words))
-    asked = _asked(args, words)
-    return stages.improve_all(chosen(REAL, args.only, args.gpus), asked)
+    return stages.improve_all(chosen(REAL, args.only, args.gpus), _asked(args))
 
 
 def run_clean(args: argparse.Namespace) -> int:
     """The subcommand ``clean``; returns how many programs could not be measured."""
     names = [word for number in range(args.experiments) for word in ("--only", f"nothing={number + 1}")]
-    words = (*names, *shlex.split(args.words))
-    asked = _asked(args, words)
-    return stages.improve_all(chosen(CLEAN, args.only, args.gpus), asked)
+    return stages.improve_all(chosen(CLEAN, args.only, args.gpus), _asked(args, *names))
 
 
 def run_page(args: argparse.Namespace) -> int:
@@ -115,25 +110,19 @@ def main() -> int:
     command.add_argument("--steps", type=int, help="steps of a run")
     command = commands.add_parser("planted", help="profrun improve on programs with a stall")
     command.set_defaults(run=run_planted)
-    _common(command, "the folder that is written", 1200.0)
+    _improving(command)
     command.add_argument("--remedy", action="store_true", help="try only the change that cures the stall")
     command.add_argument("--known", type=int, default=0, help="runs of each version without profrun, before")
     command.add_argument(
         "--real-words", default="", help="arguments for programs of 'real' that --only names"
     )
-    command.add_argument("--words", default="", help="further arguments of profrun improve")
-    command.add_argument("--share", type=int, default=1, help=SHARE)
     command = commands.add_parser("real", help="profrun improve on programs as people write them")
     command.set_defaults(run=run_real)
-    _common(command, "the folder that is written", 1200.0)
-    command.add_argument("--words", default="", help="further arguments of profrun improve")
-    command.add_argument("--share", type=int, default=1, help=SHARE)
+    _improving(command)
     command = commands.add_parser("clean", help="A/A experiments on programs without a stall")
     command.set_defaults(run=run_clean)
-    _common(command, "the folder that is written", 1200.0)
+    _improving(command)
     command.add_argument("--experiments", type=int, default=10, help="A/A experiments per program")
-    command.add_argument("--words", default="", help="further arguments of profrun improve")
-    command.add_argument("--share", type=int, default=1, help=SHARE)
     command = commands.add_parser("page", help="make the page of what was measured")
     command.set_defaults(run=run_page)
     command.add_argument("out", type=Path, help="the page that is written")
@@ -149,6 +138,18 @@ def _common(command: argparse.ArgumentParser, out: str, limit: float) -> None:
     command.add_argument("--limit", type=float, default=limit, help="seconds after which a call is killed")
     command.add_argument("--only", default="", metavar="NAME,...", help="these programs only")
     command.add_argument("--python", default=sys.executable, help="the Python that has torch")
+
+
+def _improving(command: argparse.ArgumentParser) -> None:
+    """The arguments of all subcommands that call ``profrun improve``."""
+    _common(command, "the folder that is written", 1200.0)
+    command.add_argument("--words", default="", help="further arguments of profrun improve")
+    command.add_argument(
+        "--share",
+        type=int,
+        default=1,
+        help="programs that use a GPU in turns; while one measures, the others start",
+    )
 
 
 if __name__ == "__main__":

@@ -28,7 +28,7 @@ class Outcome:
         broken: what became of a profiler that died or had to be killed; None: it did its work to the end.
         memory: whether the kernel killed a process for want of memory meanwhile.
         seen: whether the user's process was seen; a profiler may end before it starts the program.
-        hooked: whether that process loads profrun's hook before all else.
+        loads_hook: whether that process is a Python that loads profrun's hook before the program.
         pid: of the user's process, else of what was started.
         began_ns: when the user's process was started, unix time, ns.
         run_s: seconds from there to its end; under a profiler within 10 ms, the resolution of /proc.
@@ -48,7 +48,7 @@ class Outcome:
     broken: str | None = None
     memory: MemoryKill = "unknown"
     seen: bool = False
-    hooked: bool = False
+    loads_hook: bool = False
     pid: int = 0
     began_ns: int = 0
     run_s: float = 0.0

@@ -69,7 +69,7 @@ class Watch:
         self.kill_at: float | None = None
         self.again_at: float | None = None
         self.app: proctree.Process | None = None
-        self.hooked = False
+        self.loads_hook = False
         self.app_began: float | None = None  # known where a profiler started it
         self.app_end: float | None = None
         self.requests = 0
@@ -95,7 +95,7 @@ class Watch:
         end = time.monotonic()
         app_end = self.app_end or end
         outcome.seen = self.app is not None
-        outcome.hooked = self.hooked
+        outcome.loads_hook = self.loads_hook
         outcome.pid = self.pid if self.app is None else self.app.pid
         outcome.app_s = app_end - self.start
         outcome.finalise_s = end - app_end
@@ -131,7 +131,7 @@ class Watch:
         if self.app is None:
             self.app = proctree.find_app(self.pid, self.argv, self.tool)
             if self.app is not None and self.tool is not None:
-                self.hooked = loads_hook(self.app.program, self.app.argv)
+                self.loads_hook = loads_hook(self.app.program, self.app.argv)
                 self.app_began = time.monotonic() - self.app.age_s()
                 if self.life is not None:
                     self.life.seen(self.app)

@@ -170,8 +170,8 @@ class Execution:
         """What the tool said where it failed before it started the program; None: it may have started it."""
         if start is None or outcome.stopped_by is not None or outcome.error is not None:
             return None
-        if outcome.seen and not outcome.hooked:
-            return None  # it may have run a part of the program; of a Python, the hook's mark tells
+        if outcome.seen and not outcome.loads_hook:
+            return None  # nothing tells whether this process has begun; a Python leaves the hook's mark
         recorded = self._left(*wrapped.expected)
         if (outcome.code is None and not outcome.hung) or (outcome.code == 0 and recorded):
             return None  # the exit code of 0 alone proves nothing: nsys has ended so without its agent

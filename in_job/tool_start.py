@@ -27,7 +27,7 @@ _WITH_VALUE = ("-W", "-X")
 def loads_hook(program: str, argv: Sequence[str]) -> bool:
     """Whether a process is a Python that loads profrun's hook before the program.
 
-    Where such a process has not made the hook's mark, it has run nothing of the program.
+    If such a process has not made the hook's mark, it has not run any line of the program.
 
     Args:
         program: path of its executable; empty when it is not known.

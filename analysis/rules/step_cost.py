@@ -220,11 +220,13 @@ class StepCost:
         """Gain of GPU time.
 
         Args:
-            ns: by how much the step gets shorter; at most to the time of the work that remains.
+            ns: by how much the step gets shorter. The gain is less where the step would become shorter than
+                the work that remains.
             work_ns: by how much the work itself gets shorter.
         """
         left = max(0.0, self.work_ns - work_ns)
-        faster = min(1.0, self.step_ns / self.work_ns) if self.work_ns else 1.0  # than in the recording
+        # A step without a profiler may be shorter than its work in the recording: the work is faster then.
+        faster = min(1.0, self.step_ns / self.work_ns) if self.work_ns else 1.0
         return self._gain(min(ns, self.step_ns - faster * left), "gpu", work_ns)
 
     def _gain(self, ns: float, side: Side, work_ns: float) -> Gain:

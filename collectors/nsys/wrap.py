@@ -138,9 +138,9 @@ def not_started(log: str) -> str | None:
     """What nsys printed, where it failed before it could start the program; None: it says nothing of that.
 
     nsys and its agent are two processes. 9 of 340 starts of 2024.2.3, four at a time on two cores, lost the
-    connection between them within 0.2 s. nsys exits with 1 then, and the next attempt works. It prints
-    one of several texts, depending on how far the start has got. "Agent launcher failed" and "Failed to probe
-    the process" were seen where its agent or its launcher was killed 0.04 to 0.07 s after the start.
+    connection between them within 0.2 s. nsys exits with 1 then, and the next attempt works. How
+    far the start has got decides which text nsys prints. It printed "Agent launcher failed" and "Failed to
+    probe the process" where its agent or its launcher was killed 0.04 to 0.07 s after the start.
 
     Args:
         log: stdout and stderr of ``nsys profile``.
@@ -149,8 +149,9 @@ def not_started(log: str) -> str | None:
     return next((line for line in lines if line == "End of file" or line.startswith(_START_FAILED)), None)
 
 
+_AGENT_LOST = "Connection to Agent lost"
 _START_FAILED = (
-    "Connection to Agent lost",
+    _AGENT_LOST,
     "[QuadDCommon::tag_message*] = Local Endpoint is not available",
     "Agent launcher failed",
     "Failed to probe the process",
@@ -166,8 +167,11 @@ _NEVER_STARTED = (
 _NO_IMPORTER = "Importer error status"
 _LOG_REASONS = (
     (
-        "Connection to Agent lost",
-        "nsys lost the connection to its agent and recorded nothing; repeat: profrun resume RUN --failed",
+        _AGENT_LOST,
+        (
+            "nsys lost the connection to its agent, so its recording is missing or incomplete: repeat a "
+            "trial that failed with profrun resume RUN --failed"
+        ),
     ),
     (
         "CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED",
