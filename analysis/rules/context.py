@@ -237,8 +237,8 @@ class Context:
         Args:
             ids: GPU slices of the steps, shape (n,).
             saved: part of each one's time that could go, float64 from 0 to 1, the same shape.
-            calls: calls of the host that would go with it, where the steps can be replayed: those that wait,
-                and those that take as long as the work.
+            calls: host slices that would go with it, where the steps can be replayed: those that launch it,
+                wait for it, or take as long as the work.
         """
         replays = {one.device: (made, scales) for one, made, scales in self.replays}
         part = np.zeros(len(self.frame), dtype=np.float64)

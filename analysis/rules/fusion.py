@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 import numpy as np
@@ -13,6 +14,7 @@ from profrun.analysis.rules.rule import Hit, rule
 from profrun.analysis.rules.step_cost import Gain
 from profrun.analysis.trace.columns import Ints
 from profrun.analysis.trace.frame import Index, Mask
+from profrun.analysis.trace.kernel_columns import kernel_values
 from profrun.contract.units import percent_text, time_text
 
 CHAIN_SHARE = 0.05
@@ -20,6 +22,11 @@ POINTWISE = frozenset({"elementwise", "copy", "fill"})
 REDUCTIONS = frozenset({"reduction", "norm", "softmax"})
 """Kernels of torch that a compiler makes one kernel with the point-wise ones before and behind them."""
 SOFTMAX_SHARE = 0.005
+PRODUCTS = 2
+"""At most so many matrix products lie between two chains that a compiler can make one: the backward of a
+linear layer has two."""
+_PER_THREAD = re.compile(r"^[^<]*<[\d, ]*")
+"""The template of a point-wise kernel of torch, with how many elements a thread has."""
 
 
 @rule(
@@ -89,14 +96,16 @@ def _between(ctx: Context, scores: Index, gemms: Index) -> Index:
 @rule(
     "pointwise-chains",
     "Point-wise kernels follow each other",
-    experiments=("compile=default", "fused-optimizer", "set-to-none"),
+    experiments=("compile=default", "fused-optimizer"),
     remedy="torch.compile, fused=True optimizers",
     meaning="Each of them reads and writes whole tensors; fused, the values between stay in registers.",
     threshold="Runs of at least two consecutive element-wise or copy kernels of a step on a stream, "
     "launched by steps, with at least 5 % of the time of the steps' kernels.",
     advice="torch.compile, or a hand-written fused kernel (Triton, Liger); for optimizers fused=True.",
     bound="The time of each chain, with the reductions, norms and softmaxes of torch right before and "
-    "behind it, except its longest kernel: one fused kernel reads and writes at least as much as that one.",
+    "behind it, except its longest kernel: one fused kernel reads and writes at least as much as that one. A "
+    "chain and its neighbour count as one where one or two matrix multiplies are between them and the "
+    "kernels next to these have as many elements: in a gated layer, the values go past the multiply.",
     relies_on=("kernels", "kernels.order"),
 )
 def pointwise_chains(ctx: Context) -> Iterator[Hit]:
@@ -146,8 +155,63 @@ def _gain_of_fusion(ctx: Context, ids: Index, point: Mask, member: Mask) -> Gain
         member: which of them are in a chain of these alone.
     """
     group = _chain_of(ctx, ids, point | _of_categories(ctx, ids, REDUCTIONS, family="pytorch"))
+    group = _past_products(ctx, ids, point, group)
     fused = np.isin(group, group[member])
     return ctx.gpu_gain(ids[fused], _all_but_longest(ctx.frame.durs(ids[fused]), group[fused]))
+
+
+def _past_products(ctx: Context, ids: Index, point: Mask, group: Ints) -> Ints:
+    """The chains of ``group``, where two that a compiler could make one have the same number.
+
+    ``silu(gate(x)) * up(x)`` launches the multiply of ``up`` between two point-wise kernels which no value of
+    that multiply joins; compiled, it runs before both. The trace does not say which values a kernel reads. So
+    each chain is joined with at most one other: more would be what a network of equal layers launches, whose
+    chains do wait for the multiplies between them.
+
+    Args:
+        ids: GPU slices by stream and start, shape (n,).
+        point: which of them are point-wise kernels.
+        group: the chain of each, -1 for none.
+
+    Returns:
+        int64, shape (n,).
+    """
+    product = _of_categories(ctx, ids, frozenset({"gemm"}))
+    # cuBLAS fills a counter with zeros before a product whose parts several blocks compute.
+    others = np.flatnonzero(~product & ~ctx.frame.is_kind(ids, "memset"))
+    before, after = others[:-1], others[1:]
+    counted = np.cumsum(product)
+    products: Ints = counted[after] - counted[before]
+    near = (products > 0) & (products <= PRODUCTS) & point[before] & point[after]
+    before, after = before[near], after[near]
+    track, step, size = ctx.frame.track[ids], ctx.index.of_gpu[ids], _sizes(ctx, ids)
+    alike = (track[before] == track[after]) & (step[before] == step[after]) & (size[before] == size[after])
+    alike &= (size[before] >= 0) & ((group[before] >= 0) | (group[after] >= 0))
+    number = np.arange(int(group.max(initial=-1)) + 1)
+    found, joined = group.copy(), set[int]()
+    for left, right in zip(before[alike], after[alike], strict=True):
+        those = {int(found[place]) for place in (left, right) if found[place] >= 0}
+        if those & joined:
+            continue
+        joined |= those
+        number[max(those)] = min(those)
+        found[left] = found[right] = min(those)
+    return np.where(found >= 0, number[found], -1)
+
+
+def _sizes(ctx: Context, ids: Index) -> Ints:
+    """A number for each GPU slice: kernels with the same have as many elements; -1 where it is not known."""
+    blocks = kernel_values(ctx.trace, "blocks", ids)
+    templates = {
+        number: _PER_THREAD.match(ctx.frame.names[number]) for number in np.unique(ctx.frame.name[ids])
+    }
+    codes = {text: code for code, text in enumerate(sorted({m.group() for m in templates.values() if m}))}
+    code = np.full(len(ctx.frame.names), -1)
+    for number, found in templates.items():
+        code[number] = codes[found.group()] if found else -1
+    mine = code[ctx.frame.name[ids]]
+    known = ~np.isnan(blocks) & (mine >= 0)
+    return np.where(known, np.nan_to_num(blocks).astype(np.int64) * max(len(codes), 1) + mine, -1)
 
 
 def _all_but_longest(durs: Ints, group: Ints) -> Floats:

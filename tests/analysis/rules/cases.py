@@ -16,6 +16,7 @@ NVJET = "nvjet_sm90_tst_256x128_64x4_1x2_h_bz_coopA_TNT"
 TF32 = "sm90_xmma_gemm_f32f32_tf32f32_f32_tn_n_tilesize128x64x32_warpgroupsize1x1x1_kernel__5x_cublas"
 SGEMM = "ampere_sgemm_128x64_nn"
 ADD = "void at::native::vectorized_elementwise_kernel<4, at::native::CUDAFunctor_add<float> >(int)"
+FILL = "void at::native::vectorized_elementwise_kernel<4, at::native::FillFunctor<float> >(int)"
 SOFTMAX = "void (anonymous namespace)::softmax_warp_forward<float, float, float, 10, true, false>(float*)"
 FLASH = "void flash::flash_fwd_kernel<cutlass::bfloat16_t>(flash::Flash_fwd_params)"
 NCCL = "ncclDevKernel_AllReduce_Sum_f32_RING_LL(ncclDevKernelArgsStorage<4096ul>)"
@@ -56,6 +57,18 @@ def gpu(
             extra = {"launch": len(rows) - 1} | dict(columns or {})
             rows.append(("kernel", name, at + ts, dur, f"stream {stream}", extra))
     return rows
+
+
+def zeroed(*, additions: bool) -> list[Row]:
+    """Steps whose ``zero_grad()`` fills for 10 us; the backward then adds for 20 us, or does not."""
+    host: list[Row] = [
+        ("range", "Optimizer.zero_grad#SGD.zero_grad", 3 * US, 8 * US, "main"),
+        ("op", "aten::_foreach_zero_", 4 * US, 6 * US, "main"),
+    ]
+    if additions:
+        host.append(("op", "torch::autograd::AccumulateGrad", 45 * US, 20 * US, "main"))
+    host.append(("op", "aten::add_", 46 * US, 10 * US, "main"))
+    return gpu([(FILL, 10 * US, 10 * US), (NVJET, 20 * US, 30 * US), (ADD, 55 * US, 20 * US)], host=host)
 
 
 CONVOLUTION = "sm90_xmma_fprop_implicit_gemm_bf16bf16_bf16f32_f32_nhwckrsc_nhwc_tilesize128x64x64_cudnn"
@@ -399,6 +412,10 @@ CASES: dict[str, tuple[Case, Case]] = {
     ),
     "host-code": (Case(quiet(2000 * US), says="2 ms per step"), Case(quiet(500 * US))),
     "slower-twin": (Case(BUSY, unprofiled=twin(130), says="130 us"), Case(BUSY, unprofiled=twin(120))),
+    "zeroed-gradients": (
+        Case(zeroed(additions=True), says="30 us of GPU time per step"),
+        Case(zeroed(additions=False)),
+    ),
     "layout-changes": (
         Case(gpu([(LAYOUT, 10 * US, 10 * US), (CONVOLUTION, 30 * US, 30 * US)]), says="10 us per step"),
         Case(gpu([(LAYOUT, 10 * US, 10 * US), (NVJET, 30 * US, 30 * US)])),

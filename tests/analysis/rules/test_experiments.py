@@ -44,7 +44,6 @@ def test_a_finding_asks_and_its_consequences_do_not() -> None:
         "tf32",
         "compile-default",
         "fused-optimizer",
-        "set-to-none",
     ]
     assert found["autocast-bfloat16"].promises == (
         Promised("fp32-gemm", 4_000_000, 0.4),
@@ -68,7 +67,7 @@ def test_only_names_rules_and_changes() -> None:
 
 def test_what_the_base_has_is_not_tried_again() -> None:
     names = [one.name for one in experiments_of(FINDINGS, have=["tf32"])]
-    assert names == ["compile-default", "fused-optimizer", "set-to-none"]
+    assert names == ["compile-default", "fused-optimizer"]
 
 
 def test_of_what_excludes_each_other_the_better_is_kept() -> None:
