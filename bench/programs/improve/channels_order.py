@@ -8,7 +8,7 @@ import parts
 import torch
 from torch import nn
 
-args = parts.arguments(__doc__, steps=(300, 20), depth=(4, 2), width=(256, 32), batch=(16, 4), side=(56, 28))
+args = parts.arguments(__doc__, steps=(150, 20), depth=(4, 2), width=(64, 32), batch=(64, 4), side=(112, 28))
 with torch.device(parts.DEVICE):
     model = nn.Sequential(*(parts.Residual(args.width) for _ in range(args.depth)))
     x = torch.randn(args.batch, args.width, args.side, args.side)

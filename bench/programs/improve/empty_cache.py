@@ -6,7 +6,7 @@ Planted: each step ends with torch.cuda.empty_cache(), so its memory is allocate
 import parts
 import torch
 
-args = parts.arguments(__doc__, steps=(250, 50), depth=(12, 4), width=(2048, 128), rows=(2048, 64))
+args = parts.arguments(__doc__, steps=(200, 50), depth=(4, 4), width=(2048, 128), rows=(16384, 64))
 with torch.device(parts.DEVICE):
     model = parts.mlp(args.depth, args.width)
     batches = [torch.randn(args.rows * (step + 2) // 4, args.width) for step in range(3)]

@@ -1,6 +1,7 @@
 """Runs a program that knows nothing of turns: ``in_turn.py MODULE,... PROGRAM ARGUMENT...``.
 
-The modules are imported first, then the program waits until no other one uses the GPU. It has it to its end.
+The modules are imported first, then the program waits until no other one uses the GPU. It has it until its
+last line has run.
 """
 
 import importlib
@@ -16,3 +17,4 @@ for module in modules.split(","):
 parts.wait_for_turn()
 sys.path[0] = str(Path(sys.argv[0]).resolve().parent)
 runpy.run_path(sys.argv[0], run_name="__main__")
+parts.give_turn()

@@ -6,7 +6,7 @@ Planted: each batch is copied from pageable memory. Remedy: pinned memory, and a
 import parts
 import torch
 
-args = parts.arguments(__doc__, steps=(250, 50), rows=(32768, 1024), features=(512, 512), depth=(6, 2))
+args = parts.arguments(__doc__, steps=(250, 50), rows=(2048, 1024), features=(4096, 512), depth=(10, 2))
 features = torch.randn(8, args.rows, args.features)
 with torch.device(parts.DEVICE):
     model = parts.mlp(args.depth, args.features)

@@ -24,7 +24,7 @@ class Batches(Dataset):
 
 def main():
     args = parts.arguments(
-        __doc__, steps=(500, 50), rows=(2048, 256), features=(1024, 512), depth=(12, 2), workers=(4, 2)
+        __doc__, steps=(250, 50), rows=(1024, 256), features=(4096, 512), depth=(16, 2), workers=(4, 2)
     )
     data = Batches(args.steps, args.rows, args.features)
     pin = args.fixed and parts.CUDA

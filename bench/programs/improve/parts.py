@@ -49,6 +49,12 @@ def wait_for_turn():
         fcntl.flock(turn, fcntl.LOCK_EX)
 
 
+def give_turn():
+    """Where this program shares a GPU: let the next one use it."""
+    if turn is not None:
+        fcntl.flock(turn, fcntl.LOCK_UN)
+
+
 class Clock:
     """Takes the time of each step: with CUDA events on a GPU, without waiting for it.
 
@@ -93,8 +99,7 @@ class Clock:
         if result is not None:
             line["result"] = result.detach().float().abs().mean().item()
         print(json.dumps(line), flush=True)
-        if turn is not None:
-            fcntl.flock(turn, fcntl.LOCK_UN)
+        give_turn()
 
 
 def train(model, optimizer, x, args, *, set_to_none=True, clock=None):

@@ -153,7 +153,7 @@ REAL = (
     ),
     Program("gan", "../lines/gan.py", gpu="--steps 200", imports=()),
     Program("generate", "../lines/generate.py", gpu="--steps 40", imports=(GPT2,)),
-    Program("ddp", "../ddp_good.py", ranks=2),
+    Program("ddp", "../ddp_good.py", gpu="--steps 150", ranks=2),
 )
 """Programs as people write them, each with what it has."""
 

@@ -25,7 +25,7 @@ class Attention(nn.Module):
 
 
 args = parts.arguments(
-    __doc__, steps=(400, 30), depth=(2, 2), width=(1024, 128), batch=(8, 2), length=(1024, 256)
+    __doc__, steps=(150, 30), depth=(2, 2), width=(1024, 128), batch=(32, 2), length=(1024, 256)
 )
 with torch.device(parts.DEVICE):
     model = nn.Sequential(*(Attention(args.width, args.width // 64) for _ in range(args.depth)))
