@@ -24,6 +24,9 @@ from profrun.in_job.hook_process import HookProcess
 from profrun.in_job.root_module_hook import RootModuleHook
 
 _LIMIT_S = 120  # a program that hangs is a failure of its test, not of all
+_kept: list[dict[str, Any]] = []
+"""What programs have made, to the end of their process: whoever frees a process group of gloo holds the GIL
+and waits for gloo's thread, which may itself wait for the GIL to free a gradient."""
 
 
 def run(request: dict[str, Any]) -> dict[str, Any]:
@@ -32,7 +35,8 @@ def run(request: dict[str, Any]) -> dict[str, Any]:
     process.torch = torch
     changes = Changes(process)
     dynamo.watch_compile(torch)
-    names = {"torch": torch, "out": {}, "changes": changes, "process": process}
+    names: dict[str, Any] = {"torch": torch, "out": {}, "changes": changes, "process": process}
+    _kept.append(names)
     error = None
     try:
         exec(request["before"], names)
