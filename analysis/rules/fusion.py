@@ -104,8 +104,8 @@ def _between(ctx: Context, scores: Index, gemms: Index) -> Index:
     advice="torch.compile, or a hand-written fused kernel (Triton, Liger); for optimizers fused=True.",
     bound="The time of each chain, with the reductions, norms and softmaxes of torch right before and "
     "behind it, except its longest kernel: one fused kernel reads and writes at least as much as that one. A "
-    "chain and its neighbour count as one where one or two matrix multiplies are between them and the "
-    "kernels next to these have as many elements: in a gated layer, the values go past the multiply.",
+    "chain and its neighbour count as one where only one or two matrix multiplies are between them and the "
+    "kernels next to these have the same number of elements: a gated layer's multiply uses other values.",
     relies_on=("kernels", "kernels.order"),
 )
 def pointwise_chains(ctx: Context) -> Iterator[Hit]:

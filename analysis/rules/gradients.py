@@ -27,20 +27,21 @@ ACCUMULATE = "torch::autograd::AccumulateGrad"
     experiments=("set-to-none",),
     remedy="zero_grad(set_to_none=True)",
     meaning="zero_grad(set_to_none=False) writes zeros into each gradient, and the backward reads them again "
-    "to add to them. Where there is no gradient, the backward keeps the one that it has computed: neither "
-    "work is done.",
+    "to add to them. Where there is no gradient, the backward keeps the one that it has computed, and nothing "
+    "is filled or added.",
     threshold="Fills inside of Optimizer.zero_grad and additions of AccumulateGrad, in the steps and on a "
-    "GPU, whose gain is at least 1 % of the step. On a CPU it is costly to allocate gradients anew.",
+    "GPU, whose gain is at least 1 % of the step. Not on a CPU, where it can cost more to allocate gradients "
+    "anew.",
     advice="optimizer.zero_grad(set_to_none=True), which is the default since PyTorch 2.0.",
     bound="The steps are replayed without the fills and the additions, and without the ops that launch them; "
-    "without a replay, the time of these kernels. The additions of all backward passes of a step count, and "
-    "those after the first remain.",
+    "without a replay, the time of these kernels. The additions of all backward passes of a step count, "
+    "although those after the first remain.",
     relies_on=("kernels",),
 )
 def zeroed_gradients(ctx: Context) -> Iterator[Hit]:
     """Fills of ``zero_grad()``, and the additions that they bring."""
-    fills = _inside(ctx, FILLS, "range", lambda name: name.startswith(ZERO_GRAD))
-    additions = _inside(ctx, ADDITIONS, "op", lambda name: name == ACCUMULATE)
+    fills = _inside(ctx, FILLS, lambda name: name.startswith(ZERO_GRAD))
+    additions = _inside(ctx, ADDITIONS, lambda name: name == ACCUMULATE)
     if not ctx.steps or not len(fills) or not len(additions):
         return
     ops = np.concatenate([fills, additions])
@@ -60,15 +61,14 @@ def zeroed_gradients(ctx: Context) -> Iterator[Hit]:
     )
 
 
-def _inside(ctx: Context, ops: frozenset[str], kind: str, matches: Callable[[str], bool]) -> Index:
-    """The outermost of the steps' ops with these names inside of certain slices.
+def _inside(ctx: Context, ops: frozenset[str], matches: Callable[[str], bool]) -> Index:
+    """The outermost of the steps' ops with these names inside of ops and ranges whose name matches.
 
-    Args:
-        kind: of these slices; ``matches``: which names they may have.
+    Ranges of the optimizer were recorded as ops before PyTorch 2.
     """
     ids = ctx.in_steps(ctx.named("op", ops.__contains__))
-    inside = _under(ctx, ctx.named(kind, matches))[ids] & ~_under(ctx, ids)[ids]
-    return np.asarray(ids[inside])
+    around = np.concatenate([ctx.named("op", matches), ctx.named("range", matches)])
+    return np.asarray(ids[_under(ctx, around)[ids] & ~_under(ctx, ids)[ids]])
 
 
 def _under(ctx: Context, ids: Index) -> Mask:
