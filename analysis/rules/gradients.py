@@ -27,8 +27,8 @@ ACCUMULATE = "torch::autograd::AccumulateGrad"
     experiments=("set-to-none",),
     remedy="zero_grad(set_to_none=True)",
     meaning="zero_grad(set_to_none=False) writes zeros into each gradient, and the backward reads them again "
-    "to add to them. Where there is no gradient, the backward keeps the one that it has computed, and nothing "
-    "is filled or added.",
+    "to add to them. Where there is no gradient, the backward keeps the one that it has computed, and fills "
+    "and adds nothing.",
     threshold="Fills inside of Optimizer.zero_grad and additions of AccumulateGrad, in the steps and on a "
     "GPU, whose gain is at least 1 % of the step. Not on a CPU, where it can cost more to allocate gradients "
     "anew.",
