@@ -163,10 +163,10 @@ def _gain_of_fusion(ctx: Context, ids: Index, point: Mask, member: Mask) -> Gain
 def _past_products(ctx: Context, ids: Index, point: Mask, group: Ints) -> Ints:
     """The chains of ``group``, where two that a compiler could make one have the same number.
 
-    ``silu(gate(x)) * up(x)`` launches the multiply of ``up`` between two point-wise kernels which no value of
-    that multiply joins; compiled, it runs before both. The trace does not say which values a kernel reads. So
-    each chain is joined with at most one other: more would be what a network of equal layers launches, whose
-    chains do wait for the multiplies between them.
+    In ``silu(gate(x)) * up(x)``, the multiply of ``up`` is launched between ``silu`` and the product, but
+    ``silu`` does not need its result. So compiled code runs that multiply first, and makes one kernel of the
+    other two. The trace does not say which values a kernel reads, so a chain is joined with at most one
+    other: in a network of equal layers each chain does wait for the multiply before it.
 
     Args:
         ids: GPU slices by stream and start, shape (n,).
@@ -176,6 +176,19 @@ def _past_products(ctx: Context, ids: Index, point: Mask, group: Ints) -> Ints:
     Returns:
         int64, shape (n,).
     """
+    number = np.arange(int(group.max(initial=-1)) + 1)
+    found, joined = group.copy(), set[int]()
+    for left, right in _across_products(ctx, ids, point):
+        those = {int(found[place]) for place in (left, right) if found[place] >= 0}
+        if not those or those & joined:
+            continue
+        joined |= those
+        number[max(those)] = found[left] = found[right] = min(those)
+    return np.where(found >= 0, number[found], -1)
+
+
+def _across_products(ctx: Context, ids: Index, point: Mask) -> Iterator[tuple[int, int]]:
+    """Places in ``ids`` of two point-wise kernels of one size that have only matrix products between them."""
     product = _of_categories(ctx, ids, frozenset({"gemm"}))
     # cuBLAS fills a counter with zeros before a product whose parts several blocks compute.
     others = np.flatnonzero(~product & ~ctx.frame.is_kind(ids, "memset"))
@@ -184,34 +197,25 @@ def _past_products(ctx: Context, ids: Index, point: Mask, group: Ints) -> Ints:
     products: Ints = counted[after] - counted[before]
     near = (products > 0) & (products <= PRODUCTS) & point[before] & point[after]
     before, after = before[near], after[near]
-    track, step, size = ctx.frame.track[ids], ctx.index.of_gpu[ids], _sizes(ctx, ids)
-    alike = (track[before] == track[after]) & (step[before] == step[after]) & (size[before] == size[after])
-    alike &= (size[before] >= 0) & ((group[before] >= 0) | (group[after] >= 0))
-    number = np.arange(int(group.max(initial=-1)) + 1)
-    found, joined = group.copy(), set[int]()
-    for left, right in zip(before[alike], after[alike], strict=True):
-        those = {int(found[place]) for place in (left, right) if found[place] >= 0}
-        if those & joined:
-            continue
-        joined |= those
-        number[max(those)] = min(those)
-        found[left] = found[right] = min(those)
-    return np.where(found >= 0, number[found], -1)
+    size = _sizes(ctx, ids)
+    alike = (size[before] == size[after]) & (size[before] >= 0)
+    for values in (ctx.frame.track[ids], ctx.index.of_gpu[ids]):  # of one step on one stream
+        alike &= values[before] == values[after]
+    return zip(before[alike].tolist(), after[alike].tolist(), strict=True)
 
 
 def _sizes(ctx: Context, ids: Index) -> Ints:
-    """A number for each GPU slice: kernels with the same have as many elements; -1 where it is not known."""
-    blocks = kernel_values(ctx.trace, "blocks", ids)
-    templates = {
-        number: _PER_THREAD.match(ctx.frame.names[number]) for number in np.unique(ctx.frame.name[ids])
-    }
-    codes = {text: code for code, text in enumerate(sorted({m.group() for m in templates.values() if m}))}
+    """A number for each GPU slice: equal for kernels with as many elements; -1 where it is not known."""
+    codes: dict[str, int] = {}
     code = np.full(len(ctx.frame.names), -1)
-    for number, found in templates.items():
-        code[number] = codes[found.group()] if found else -1
+    for number in np.unique(ctx.frame.name[ids]):
+        found = _PER_THREAD.match(ctx.frame.names[number])
+        if found:
+            code[number] = codes.setdefault(found.group(), len(codes))
     mine = code[ctx.frame.name[ids]]
+    blocks = kernel_values(ctx.trace, "blocks", ids)
     known = ~np.isnan(blocks) & (mine >= 0)
-    return np.where(known, np.nan_to_num(blocks).astype(np.int64) * max(len(codes), 1) + mine, -1)
+    return np.where(known, np.nan_to_num(blocks).astype(np.int64) * len(codes) + mine, -1)
 
 
 def _all_but_longest(durs: Ints, group: Ints) -> Floats:
