@@ -13,7 +13,7 @@ too: in one call they share the GPUs.
 
     python bench/improve.py planted OUT --gpus 4 --known 3 --words='--budget 30m'
     python bench/improve.py real OUT --gpus 4
-    python bench/improve.py planted OUT --gpus 4 --share 3 --known 3 --only hf_trainer,zero_grad
+    python bench/improve.py planted OUT --gpus 4 --share 2 --known 3 --only hf_trainer,zero_grad
     python bench/improve.py clean OUT --gpus 4 --experiments 10
 
 ``page`` makes docs/improve-measured.md of such documents. Those that are kept lie in tests/data/improve, in a
@@ -22,9 +22,10 @@ folder for each machine, with the known gains beside it.
     python bench/improve.py page docs/improve-measured.md tests/data/improve
 
 With ``--gpus K``, K programs run side by side, each on a GPU and on cores of its own. With ``--share S``, S
-programs have one GPU in turns: most of a trial is imports and analysis, which use no GPU. Several
-calls can share GPUs in this way, each with cores of its own (``taskset``). Without ``--gpus``, all run on the
-CPU one after another: only those whose stall is there without a GPU, too, unless ``--only`` names others.
+programs have one GPU in turns: most of a trial is imports and analysis, which use no GPU. Two are enough: a
+trial of 12 s needs the GPU for 4 to 7 s. Several calls can share GPUs in this way, each with cores of its own
+(``taskset``). Without ``--gpus``, all run on the CPU one after another: only those whose stall is there
+without a GPU, too, unless ``--only`` names others.
 """
 
 from __future__ import annotations

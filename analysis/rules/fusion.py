@@ -26,7 +26,7 @@ PRODUCTS = 2
 """At most so many matrix products lie between two chains that a compiler can make one: the backward of a
 linear layer has two."""
 _PER_THREAD = re.compile(r"^[^<]*<[\d, ]*")
-"""The template of a point-wise kernel of torch, with how many elements a thread has."""
+"""How the name of a point-wise kernel of torch begins: it tells how many elements each thread computes."""
 
 
 @rule(
@@ -105,7 +105,7 @@ def _between(ctx: Context, scores: Index, gemms: Index) -> Index:
     bound="The time of each chain, with the reductions, norms and softmaxes of torch right before and "
     "behind it, except its longest kernel: one fused kernel reads and writes at least as much as that one. A "
     "chain and its neighbour count as one where only one or two matrix multiplies are between them and the "
-    "kernels next to these have the same number of elements: a gated layer's multiply uses other values.",
+    "kernels next to these have the same number of elements: in a gated layer a compiler joins them.",
     relies_on=("kernels", "kernels.order"),
 )
 def pointwise_chains(ctx: Context) -> Iterator[Hit]:

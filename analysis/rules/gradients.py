@@ -9,7 +9,7 @@ import numpy as np
 from profrun.analysis.rules.context import Context
 from profrun.analysis.rules.rule import Hit, rule
 from profrun.analysis.rules.step_text import span_text
-from profrun.analysis.trace.frame import Index, Mask
+from profrun.analysis.trace.frame import Index
 from profrun.contract.units import percent_text, time_text
 
 LEAST_SHARE = 0.01
@@ -27,8 +27,8 @@ ACCUMULATE = "torch::autograd::AccumulateGrad"
     experiments=("set-to-none",),
     remedy="zero_grad(set_to_none=True)",
     meaning="zero_grad(set_to_none=False) writes zeros into each gradient, and the backward reads them again "
-    "to add to them. Where there is no gradient, the backward keeps the one that it has computed, and fills "
-    "and adds nothing.",
+    "to add to them. Where there is no gradient, the backward keeps the one that it has computed: then "
+    "nothing is filled or added.",
     threshold="Fills inside of Optimizer.zero_grad and additions of AccumulateGrad, in the steps and on a "
     "GPU, whose gain is at least 1 % of the step. Not on a CPU, where it can cost more to allocate gradients "
     "anew.",
@@ -40,20 +40,25 @@ ACCUMULATE = "torch::autograd::AccumulateGrad"
 )
 def zeroed_gradients(ctx: Context) -> Iterator[Hit]:
     """Fills of ``zero_grad()``, and the additions that they bring."""
+    if not ctx.steps:
+        return
     fills = _inside(ctx, FILLS, lambda name: name.startswith(ZERO_GRAD))
-    additions = _inside(ctx, ADDITIONS, lambda name: name == ACCUMULATE)
-    if not ctx.steps or not len(fills) or not len(additions):
+    additions = _inside(ctx, ADDITIONS, lambda name: name == ACCUMULATE) if len(fills) else fills
+    if not len(additions):
         return
     ops = np.concatenate([fills, additions])
     work = _launched_in(ctx, ops)
-    gain = ctx.gpu_gain(work, np.ones(len(work)), calls=ops)
-    if not len(work) or gain.share < LEAST_SHARE:
+    if not len(work):
         return
-    extent = f"{time_text(ctx.per_step_ns(ctx.total(work)))} of GPU time {ctx.per}"
+    gain = ctx.gpu_gain(work, np.ones(len(work)), calls=ops)
+    if gain.share < LEAST_SHARE:
+        return
+    time = ctx.total(work)
+    extent = f"{time_text(ctx.per_step_ns(time))} of GPU time {ctx.per}"
     yield Hit(
         f"zero_grad() fills gradients with zeros, and the backward adds to them: {extent}, at most "
         f"{percent_text(gain.share)} of {span_text(ctx)}",
-        {"fills": len(fills), "additions": len(additions), "total_ns": ctx.total(work)},
+        {"fills": len(fills), "additions": len(additions), "total_ns": time},
         slices=ctx.worst(ops),
         names=sorted({ctx.frame.text(int(one)) for one in ops}),
         gain=gain,
@@ -68,18 +73,12 @@ def _inside(ctx: Context, ops: frozenset[str], matches: Callable[[str], bool]) -
     """
     ids = ctx.in_steps(ctx.named("op", ops.__contains__))
     around = np.concatenate([ctx.named("op", matches), ctx.named("range", matches)])
-    return np.asarray(ids[_under(ctx, around)[ids] & ~_under(ctx, ids)[ids]])
-
-
-def _under(ctx: Context, ids: Index) -> Mask:
-    """Which slices of the trace lie in one of these."""
-    ours = np.zeros(len(ctx.frame), dtype=bool)
-    ours[ids] = True
-    return ctx.frame.chase(ours) >= 0
+    ids = ids[ctx.frame.inside(around)[ids]]
+    return np.asarray(ids[~ctx.frame.inside(ids)[ids]])
 
 
 def _launched_in(ctx: Context, ops: Index) -> Index:
     """The GPU work of the steps that these ops launched, directly or in ops inside of them."""
     work = ctx.step_gpu[ctx.frame.launch[ctx.step_gpu] >= 0]
     calls = ctx.frame.launch[work]
-    return np.asarray(work[np.isin(calls, ops) | _under(ctx, ops)[calls]])
+    return np.asarray(work[np.isin(calls, ops) | ctx.frame.inside(ops)[calls]])

@@ -158,9 +158,7 @@ def recompilation(ctx: Context) -> Iterator[Hit]:
 
 def _compiles(ctx: Context, work: Index) -> Hit:
     source = ctx.frame
-    inside = np.zeros(len(source), dtype=bool)
-    inside[work] = True
-    outer = work[source.chase(inside)[work] < 0]
+    outer = work[~source.inside(work)[work]]
     time = ctx.host_time(work)
     regions = ctx.in_steps(ctx.named("op", lambda name: _REGION.match(name) is not None))
     versions = sorted({source.text(int(one)) for one in regions})

@@ -61,10 +61,7 @@ def early_nodes(trace: Trace) -> NDArray[np.bool_]:
     rows = trace.tables.execute("SELECT slice, sequence FROM ops WHERE sequence IS NOT NULL").fetchnumpy()
     slices, numbers = np.asarray(rows["slice"], dtype=np.int64), np.asarray(rows["sequence"], dtype=np.int64)
     engine = source.named(slices, is_engine)
-    numbered = np.zeros(len(source), dtype=np.bool_)
-    numbered[slices[engine]] = True
-    inside = source.chase(numbered)[slices] >= 0
-    forward = ~engine & ~inside
+    forward = ~engine & ~source.inside(slices[engine])[slices]
     process = source.process_of(slices)
     for number in np.unique(process[engine]):
         mine = process == number

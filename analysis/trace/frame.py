@@ -180,6 +180,12 @@ class Frame:
             open_ = open_[~padded[current[open_]]]
         return current
 
+    def inside(self, ids: Index) -> Mask:
+        """Which slices lie in one of these, shape (slices,); a slice does not lie in itself."""
+        wanted = np.zeros(len(self), dtype=bool)
+        wanted[ids] = True
+        return self.chase(wanted) >= 0
+
     @cached_property
     def launched(self) -> NDArray[np.intp]:
         """GPU slices whose launching host slice is known."""

@@ -154,7 +154,7 @@ if sys.argv[1] == "export":
     open(os.path.splitext(os.path.basename(sys.argv[-1]))[0] + ".sqlite", "wb").write({sqlite!r})
     sys.exit(0)
 out = next(word.split("=", 1)[1] for word in sys.argv if word.startswith("--output="))
-rest = [word for word in sys.argv[2:]]
+rest = sys.argv[2:]
 while rest and rest[0].startswith("-"):
     rest.pop(0)
 session = os.path.join(os.environ["TMPDIR"], "session")  # it stays when nsys is killed

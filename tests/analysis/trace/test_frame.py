@@ -11,6 +11,7 @@ import pytest
 from profrun.analysis.trace import frame as frames
 from profrun.collectors.normalize import normalize
 from profrun.traces.trace import Trace
+from tests.analysis.kit import memory_trace
 from tests.conftest import ROOT
 
 RECORDING = ROOT / "tests/data/h200/transformer/baseline-torch-r1/rank0/pt.trace.json.gz"
@@ -34,3 +35,21 @@ def test_columns_read_on_two_threads_are_those_read_on_one(
     for name in arrays:
         assert one[name].dtype == two[name].dtype
         assert np.array_equal(one[name], two[name]), name
+
+
+def test_what_lies_in_a_slice_is_on_its_track_and_is_not_the_slice_itself() -> None:
+    """Ids 0 to 4: an op with two levels in it, one behind it, and one at the same time on another thread."""
+    found = frames.frame(
+        memory_trace(
+            [
+                ("op", "outer", 0, 100, "main"),
+                ("op", "middle", 10, 50, "main"),
+                ("api", "inner", 20, 10, "main"),
+                ("op", "behind", 100, 10, "main"),
+                ("op", "beside", 20, 10, "other"),
+            ]
+        )
+    )
+    assert np.flatnonzero(found.inside(np.array([0]))).tolist() == [1, 2]
+    assert np.flatnonzero(found.inside(np.array([1, 3, 4]))).tolist() == [2]
+    assert not found.inside(np.array([], dtype=np.intp)).any()
