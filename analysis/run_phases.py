@@ -84,7 +84,8 @@ def cut_phases(durs: Sequence[float] | NDArray[Any]) -> tuple[Cut, ...]:
         cuts = [make_cut(times, warm, len(times), noise)]
     apart = is_other_begin(times, cuts)
     cuts = merged(times, cuts[:1] + without_short(times, cuts[1:], noise), noise)
-    begin = cuts[:1] if apart else []
+    # Without a short phase in between, the begin may pass into the rest gradually: then they are one.
+    begin = cuts[:1] if apart and len(cuts) > 1 else []
     after = without_wander(times, cuts[len(begin) :], noise)
     cuts = begin + (capped(times, begin[0], after, noise) if begin else after)
     cuts = [with_drift(times, cut) for cut in cuts]

@@ -5,6 +5,8 @@ The tables of ``bench/phases.py`` have many more runs of each kind; these are fe
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from profrun.analysis.phase_cuts import Cut
 from profrun.analysis.run_phases import FEWEST, cut_phases, steady_level
@@ -90,6 +92,36 @@ def test_a_short_disturbance_is_not_steady_however_long_its_steps_take() -> None
 def test_a_slow_drift_is_one_phase_with_a_drift() -> None:
     (cut,) = cut_phases(white(4, 600, 0.003) * np.linspace(1, 1.03, 600))
     assert cut.drift == pytest.approx(1.024, abs=0.003)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_a_begin_that_passes_gradually_into_the_rest_is_no_phase(seed: int) -> None:
+    """25 steps that are 5 % slower, 12 that are 3 % slower, then the rest."""
+    durs = white(seed, 360, 0.003)
+    durs[:25] *= 1.05
+    durs[25:37] *= 1.03
+    cuts = cut_phases(durs)
+    assert spans(cuts) == [(0, 360)]
+    assert cuts[0].median == pytest.approx(1e6, rel=0.002)
+
+
+LEVELS = st.lists(
+    st.tuples(st.integers(1, 120), st.sampled_from([0.9, 0.97, 0.99, 1.0, 1.01, 1.025, 1.05, 1.3, 5.0])),
+    min_size=1,
+    max_size=6,
+)
+
+
+@given(LEVELS, st.sampled_from([0.0, 0.001, 0.003, 0.01, 0.05]), st.integers(0, 2**32 - 1))
+def test_phases_of_any_levels_hold_every_step_once(
+    levels: list[tuple[int, float]], noise: float, seed: int
+) -> None:
+    durs = white(seed, sum(steps for steps, _ in levels), noise)
+    durs *= np.repeat([level for _, level in levels], [steps for steps, _ in levels])
+    cuts = cut_phases(durs)
+    assert [cut.first for cut in cuts] == [0, *(cut.stop for cut in cuts[:-1])]
+    assert cuts[-1].stop == len(durs)
+    assert all(cut.steps > 0 and durs.min() <= cut.median * (1 + 1e-9) for cut in cuts)
 
 
 def test_a_level_that_wanders_is_one_phase() -> None:
