@@ -29,7 +29,7 @@ class ChangeKind:
         name: as a job writes it.
         what: what it changes, one sentence; ``{value}`` stands for the value.
         exactness: what it may do to the numbers that the program computes.
-        may_break: what can go wrong with it, one sentence.
+        may_break: what can go wrong with it.
         permanent: the line of code, or the variable, that makes it permanent; ``{value}`` as above.
         group: changes of one group exclude each other: only the best of them is kept.
         env: variables that make it; ``{value}`` as above. Empty where the hook alone makes it.
@@ -125,7 +125,8 @@ _KINDS = (
         "cuda-graphs",
         "Forward and backward of root modules are replayed as CUDA graphs.",
         "rounding",
-        "The module must not wait for the GPU or branch on values; calls overwrite earlier outputs.",
+        "The module must not wait for the GPU or branch on values; calls overwrite earlier outputs. "
+        "Gradients of several backwards before a step of the optimizer are added up wrongly (pytorch issue 181723).",
         "model = torch.cuda.make_graphed_callables(model, (inputs,))",
         group="compile",
     ),

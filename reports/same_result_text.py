@@ -29,7 +29,8 @@ def same_result_text(found: SameResult, *, faster: bool = False) -> str:
     """
     name = _NAMES[found.kind]
     if found.verdict == "same":
-        return f"{name} within {_size(found.difference)}" if found.difference else f"{name} exactly the same"
+        alike = f"{name} within {_size(found.difference)}" if found.difference else f"{name} exactly the same"
+        return alike + _first(found)
     if found.verdict == "differs":
         return f"{'faster, but ' * faster}not the same: {_difference(found, name)}"
     return f"{'faster, but ' * faster}it is not known whether it computes the same: {_unknown(found, name)}"
@@ -56,7 +57,17 @@ def _unknown(found: SameResult, name: str) -> str:
     if found.why == "base-once":
         return f"{_distance(found, name)}, which may be chance, because the base ran once: repeat it"
     differs = f" (by {_size(found.difference)} {_place(found)})" if found.difference is not None else ""
-    return f"the program computes something else in each run{differs}: seed it"
+    return (
+        f"the program computes something else in each run{differs}: it has random numbers without a fixed "
+        "seed, or kernels that add in no fixed order"
+    )
+
+
+def _first(found: SameResult) -> str:
+    """That only the first values were compared."""
+    if found.first is None:
+        return ""
+    return f" in its first {found.first} values; later ones differ between runs of the same program"
 
 
 def _distance(found: SameResult, name: str) -> str:

@@ -21,8 +21,14 @@ their moves are not, nothing can be said: most of the moves of single parameters
 left may be rounding.
 
 What is due to chance. The trials of the base show by how much the program differs from itself, and a change
-may do ``CHANCE`` times as much. Where they differ by more than a change of the precision may do, nothing can
-be said: the program needs a seed.
+may do ``CHANCE`` times as much.
+
+Programs that differ from themselves. Training is chaotic: where kernels add in no fixed order, a difference
+of one rounding is multiplied from step to step (the losses of a GAN on an H200: 4e-6 at the second value,
+5e-2 at the twentieth). What a change may do grows from value to value as the differences of the base do. The
+comparison ends where these have become ``GROWTH`` times as large, or are more than a change of the precision
+may do. If it ends early, fewer than ``EARLY`` values that agree are too few to say that both compute the
+same.
 """
 
 from __future__ import annotations
@@ -56,7 +62,7 @@ Why = Literal[
 * nothing-seen: one of the sides has no values, or none that is finite.
 * kinds-differ: losses of one side, parameters or outputs of the other.
 * says-little: the sums of parameters are alike, and their moves are not.
-* not-reproducible: the trials of the base differ among themselves.
+* not-reproducible: the trials of the base differ among themselves, from the first values on.
 * base-once: the difference is above the tolerance, but the base has a single trial, so it may be chance.
 """
 
@@ -84,6 +90,14 @@ LIMIT = TOLERANCES["precision"]
 CHANCE = 3.0
 """So many times the largest difference between trials of the base may be due to chance: the largest of few
 trials is less than what many would show."""
+EARLY = 3
+"""Of a program that differs from itself later, so many first values must agree: one loss is known before any
+gradient has an effect, the second may be of another model (a GAN has two)."""
+GROWTH = LIMIT / TOLERANCES["rounding"]
+"""Where differences have grown by more, a change that rounds differently may do as much as one of the
+precision may do at once."""
+ROUNDED = 1e-6
+"""Differences of the base count as growing from this size on: less are single roundings of 32 bits."""
 SMALL = 0.1
 """A value counts as at least this part of the middle size of all values of its series."""
 
@@ -101,6 +115,8 @@ class SameResult:
         tolerance: what was allowed.
         why: why it is not ``same``; None where it is.
         rank: of the process whose values decided.
+        first: so many first values were compared, because later ones of the base differ too much among its
+            trials; None: all values were.
     """
 
     verdict: Verdict
@@ -110,6 +126,7 @@ class SameResult:
     tolerance: float = 0.0
     why: Why | None = None
     rank: int = 0
+    first: int | None = None
 
 
 def tolerance_of(exactness: Collection[Exactness]) -> float:
@@ -178,7 +195,8 @@ def _of_rank(base: list[ResultsFile], changed: list[ResultsFile], tolerance: flo
     unlike = _gap(a, b, finite) if finite < count else None
     if unlike is None or compared.verdict == "differs":
         return replace(compared, kind=kind)
-    if compared.why == "not-reproducible" and unlike.why != "not-finite":
+    differs_from_itself = compared.why == "not-reproducible" or compared.first is not None
+    if differs_from_itself and unlike.why != "not-finite":
         return replace(compared, kind=kind)
     return replace(unlike, kind=kind, tolerance=tolerance)
 
@@ -226,31 +244,63 @@ def _compared(base: list[list[float]], changed: list[list[float]], tolerance: fl
     if not a:
         return SameResult("unknown", tolerance=tolerance, why="nothing-seen")
     least = SMALL * median_low(max(abs(one), abs(other)) for one, other in zip(a, b, strict=True))
-    own, own_place = _spread(base, least)
+    own = _apart(base, least)
     limit = max(LIMIT, tolerance)
-    if own > limit:
-        return SameResult("unknown", "none", own, own_place, tolerance, "not-reproducible")
-    tolerance = max(tolerance, CHANCE * own)
-    difference, place = _spread([a, b], least)
-    if difference > tolerance:
-        once = len(base) == 1
-        verdict: Verdict = "unknown" if once else "differs"
-        return SameResult(verdict, "none", difference, place, tolerance, "base-once" if once else "too-far")
-    varies, varies_place = _spread(changed, least)
-    if varies > max(limit, tolerance):
-        return SameResult("differs", "none", varies, varies_place, tolerance, "varies")
-    return SameResult("same", "none", difference, place, tolerance)
+    allowed = _allowed(own, tolerance, limit)
+    first = len(allowed) if len(allowed) < len(own) else None
+    differences = _apart([a, b], least)[: len(allowed)]
+    over = [place for place, most in enumerate(allowed) if differences[place] > most]
+    if over:
+        place = max(over, key=lambda place: differences[place])
+        verdict, why = _too_far(len(base))
+        return SameResult(verdict, "none", differences[place], place + 1, allowed[place], why, first=first)
+    if first is not None and (first < EARLY or max(differences) > limit):
+        return SameResult("unknown", "none", *_largest(own), tolerance, "not-reproducible")
+    varies, place = _largest(_apart(changed, least)[: len(allowed)])
+    if varies > max(limit, allowed[place - 1]):
+        return SameResult("differs", "none", varies, place, allowed[place - 1], "varies", first=first)
+    difference, place = _largest(differences)
+    return SameResult("same", "none", difference, place, allowed[place - 1], first=first)
 
 
-def _spread(side: list[list[float]], least: float) -> tuple[float, int]:
-    """The largest relative difference between series, and at which value it is, from 1.
+def _too_far(trials: int) -> tuple[Verdict, Why]:
+    """What it means that both sides are too far from each other, by how many trials the base has."""
+    return ("differs", "too-far") if trials > 1 else ("unknown", "base-once")
+
+
+def _allowed(own: Sequence[float], tolerance: float, limit: float) -> list[float]:
+    """What a change may do at each value, up to the last one that is compared.
+
+    Args:
+        own: by how much the trials of the base differ at each value.
+        tolerance: what the change may do where no difference grows.
+        limit: the comparison ends where the trials of the base differ by more.
+    """
+    allowed: list[float] = []
+    largest = begin = 0.0
+    for one in own:
+        largest = max(largest, one)
+        begin = begin or (max(largest, ROUNDED) if largest else 0.0)
+        growth = max(1.0, largest / begin) if begin else 1.0
+        if growth > GROWTH or largest > limit:
+            break
+        allowed.append(max(tolerance * growth, CHANCE * largest))
+    return allowed
+
+
+def _apart(side: list[list[float]], least: float) -> list[float]:
+    """The largest relative difference between series at each value.
 
     Args:
         least: the smallest size that a value counts as.
     """
-    found = [relative_difference(min(values), max(values), least) for values in zip(*side, strict=True)]
-    largest = max(found)
-    return largest, found.index(largest) + 1
+    return [relative_difference(min(values), max(values), least) for values in zip(*side, strict=True)]
+
+
+def _largest(differences: Sequence[float]) -> tuple[float, int]:
+    """The largest of differences, and at which value it is, from 1."""
+    largest = max(differences)
+    return largest, differences.index(largest) + 1
 
 
 def relative_difference(a: float, b: float, least: float = 0.0) -> float:
