@@ -126,7 +126,7 @@ _KINDS = (
         "Forward and backward of root modules are replayed as CUDA graphs.",
         "rounding",
         "The module must not wait for the GPU or branch on values; calls overwrite earlier outputs. "
-        "Gradients of several backwards before a step of the optimizer are added up wrongly (pytorch issue 181723).",
+        "Gradients of several backwards before an optimizer step add up wrongly (pytorch issue 181723).",
         "model = torch.cuda.make_graphed_callables(model, (inputs,))",
         group="compile",
     ),

@@ -75,7 +75,11 @@ class Sequential:
         value=FIRST,
     )
     budget: float | None = option(
-        seconds(1), "No new round begins this long after the first trial.", "no limit", null=True
+        seconds(1),
+        "No new round begins this long after the first trial. Where it is short, it is kept for the variants "
+        "that gained most so far, and at the begin for the first of the job.",
+        "no limit",
+        null=True,
     )
     narrow: float | None = option(
         Share(),

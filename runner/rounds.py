@@ -23,10 +23,12 @@ from profrun.contract.profilers import UNPROFILED
 from profrun.jobs.change_kinds import Sequential
 from profrun.jobs.model import Job
 from profrun.plans.model import Plan, Trial
+from profrun.runner.round_time import kept_in_time, seconds_used
 from profrun.runner.start_order import StartOrder
 from profrun.store.state import TrialRecord
 
 TIME_IS_UP = "the time of the budget is used up"
+TIME_IS_KEPT = "the time that is left is kept for"
 NOT_FASTER = "nothing was proven to be faster"
 
 
@@ -186,9 +188,14 @@ class Rounds:
         records = self._read()
         if not measured:
             return self._recorded(settings, waiting, records)
-        if self._is_over(settings, number, records):
+        left_s = self._left_s(settings, number, records)
+        if left_s is not None and left_s < 0:
             return self._split(measured, {trial.variant: TIME_IS_UP for trial in measured}, number)
-        return self._split(measured, self._decided(settings, measured, records), number)
+        why = self._decided(settings, measured, records)
+        if left_s is not None:
+            undecided = [trial.variant for trial in measured if trial.variant not in why]
+            why |= self._out_of_time(settings, number, undecided, records, left_s)
+        return self._split(measured, why, number)
 
     def _decided(
         self, settings: Sequential, measured: Sequence[Trial], records: Sequence[TrialRecord]
@@ -208,9 +215,10 @@ class Rounds:
                 said = "measured no step" if empty else f"ended as {record.state}"
                 why[record.variant] = f"its trial of round {record.repeat} {said}"
         why |= {name: text for name in found if (text := self._nothing(name, records)) is not None}
-        if all(variant in why for variant in found):
+        wait = dict.fromkeys(trial.variant for trial in measured)
+        if all(variant in why for variant in wait if variant != settings.base):
             why[settings.base] = "all other variants are decided"
-        return {variant: text for variant, text in why.items() if any(t.variant == variant for t in measured)}
+        return {variant: text for variant, text in why.items() if variant in wait}
 
     def _nothing(self, variant: str, records: Sequence[TrialRecord]) -> str | None:
         """That a variant is the same program as the base, because the program has nothing to change."""
@@ -224,14 +232,37 @@ class Rounds:
         why = changed_nothing(further, mine)
         return None if why is None else f"nothing was changed: {why}"
 
-    def _is_over(self, settings: Sequential, number: int, records: Sequence[TrialRecord]) -> bool:
-        """Whether no new round may begin, because the budget is used up."""
-        begins = [one.started_ns for one in records if one.started_ns is not None]
-        if settings.budget is None or not begins:
-            return False
+    def _left_s(self, settings: Sequential, number: int, records: Sequence[TrialRecord]) -> float | None:
+        """Seconds of the budget that are left for a round that begins now; below 0 where it may not.
+
+        None where there is no limit, no trial has begun, or the round is on its way: it is not cut short.
+        """
+        used_s = seconds_used(records, self._now_ns())
+        if settings.budget is None or used_s is None:
+            return None
         if any(one.repeat == number and one.collector == UNPROFILED and one.attempt for one in records):
-            return False  # the round has begun
-        return self._now_ns() - min(begins) > settings.budget * 1e9
+            return None
+        return settings.budget - used_s
+
+    def _out_of_time(
+        self,
+        settings: Sequential,
+        number: int,
+        undecided: Collection[str],
+        records: Sequence[TrialRecord],
+        left_s: float,
+    ) -> dict[str, str]:
+        """Variant -> that the time is kept for others, which have gained more so far.
+
+        Before the first decision no gain is known. Then the first variants of the job are kept, because
+        ``profrun improve`` puts the largest promise there. A variant that is stopped is not proven, so no
+        error becomes more likely, whatever its own trials say.
+        """
+        found = decisions(self._plan.job, records)
+        left = [name for name in found if name in undecided]
+        left.sort(key=lambda name: found[name].ratio or 1.0)
+        kept = kept_in_time(settings, number, left, records, left_s)
+        return {name: f"{TIME_IS_KEPT} {', '.join(kept)}" for name in left if name not in kept}
 
     def _recorded(
         self, settings: Sequential, waiting: Sequence[Trial], records: Sequence[TrialRecord]

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from statistics import median
 
-from profrun.store.improvement import ExperimentState, Improvement
+from profrun.store.improvement import ExperimentResult, ExperimentState, Improvement
 
 
 @dataclass(frozen=True)
@@ -23,6 +23,7 @@ class MeasuredRow:
         rule: that asked for it.
         change: as jobs write it.
         promised: the most that the finding allowed, as a part of the step; None where it stated nothing.
+        allowed: the sum of what all findings allowed that asked for this change, at most 1; None as above.
         gain: measured, as a part of the step; negative where the step got longer.
         interval: of the gain, 95 %.
         state: what is known.
@@ -33,14 +34,18 @@ class MeasuredRow:
     rule: str
     change: str
     promised: float | None
+    allowed: float | None
     gain: float
     interval: tuple[float, float]
     state: ExperimentState
 
     @property
     def excess(self) -> float | None:
-        """By how much the gain is surely larger than what was promised; negative where the promise holds."""
-        return None if self.promised is None else self.interval[0] - self.promised
+        """By how much the gain is surely larger than what was promised; negative where the promise holds.
+
+        A change may take away what several findings found, so their promises count together.
+        """
+        return None if self.allowed is None else self.interval[0] - self.allowed
 
 
 @dataclass(frozen=True)
@@ -82,6 +87,7 @@ def measured_rows(found: Improvement, program: str) -> list[MeasuredRow]:
             promise.rule,
             " ".join(one.changes) or one.name,
             promise.share,
+            _allowed(promise.share, one),
             1 - one.ratio,
             (1 - one.interval[1], 1 - one.interval[0]),
             one.state,
@@ -90,6 +96,13 @@ def measured_rows(found: Improvement, program: str) -> list[MeasuredRow]:
         for promise in one.promises
         if one.ratio is not None and one.interval is not None
     ]
+
+
+def _allowed(promised: float | None, one: ExperimentResult) -> float | None:
+    """What all findings allowed that asked for an experiment; None for a finding that stated nothing."""
+    if promised is None:
+        return None
+    return min(1.0, sum(promise.share for promise in one.promises if promise.share is not None))
 
 
 def precision(rows: Iterable[MeasuredRow]) -> list[Precision]:

@@ -85,7 +85,8 @@ _PRECISION = """## How often the remedy helped
 `profrun improve` tried the changes that findings of each rule ask for ([improve.md](improve.md)).
 *Findings*: of how many findings one of their changes was proven to help. *Changes*: how many of all changes
 that they asked for. *Slower*: how many made the step longer. The gain is that of the changes that helped, as
-a part of the step. *Broken*: promises ("at most") that the measured gain exceeds with its whole interval.
+a part of the step. *Broken*: promises ("at most") that the measured gain exceeds with its whole interval;
+where several findings asked for the change, their promises count together.
 [rules-measured.md](rules-measured.md) has every experiment.
 
 | rule | findings | changes | slower | typical gain | gains | broken | programs |
@@ -97,5 +98,6 @@ _HEAD = """<!-- made by `python -m profrun.analysis.rules.docs docs tests/data/i
 Each row is an experiment of `profrun improve` that a finding asked for. *Promised* is the most that the
 finding said could be gained, as a part of the step. *Measured* is the change of the step time. Promises that
 were exceeded come first, then those of which most was missing: a finding says what could be gained at most,
-so much less may be right, but a finding whose change gives nothing is no help.
+so much less may be right, but a finding whose change gives nothing is no help. Where several findings asked
+for one change, it may give what all of them promised together.
 """

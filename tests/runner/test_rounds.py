@@ -14,7 +14,7 @@ from profrun.contract.finding import Finding
 from profrun.plans.model import Plan, Trial
 from profrun.runner.drive import drive
 from profrun.runner.interrupt import Interrupts
-from profrun.runner.rounds import NOT_FASTER, TIME_IS_UP, Rounds, decisions
+from profrun.runner.rounds import NOT_FASTER, TIME_IS_KEPT, TIME_IS_UP, Rounds, decisions
 from profrun.store.documents import Steps
 from profrun.store.runs import Run
 from profrun.store.state import RunState, TrialRecord, read_state
@@ -154,6 +154,68 @@ def test_no_round_begins_when_the_budget_is_used_up(tmp_path: Path) -> None:
 
     assert turn(1059.0) == set()
     assert turn(1061.0) == {TIME_IS_UP}
+
+
+@pytest.mark.parametrize(
+    ("left_s", "out", "kept"),
+    [
+        (1200, [], []),  # 3 rounds of the base and 3 variants, 100 s each
+        (1199, ["slow"], ["fast", "same"]),
+        (899, ["same", "slow"], ["fast"]),
+        (1, ["same", "slow"], ["fast"]),
+    ],
+)
+def test_where_time_is_short_it_is_kept_for_the_first_variants(
+    tmp_path: Path, left_s: int, out: list[str], kept: list[str]
+) -> None:
+    """The second round begins; changes are likely to be decided after the fourth."""
+    run, plan = new_run(tmp_path, SPEC.replace("{base: base}", f"{{base: base, budget: {400 + left_s}s}}"))
+    records = [_took(one, run, 1000.0 + 100 * place) for place, one in enumerate(plan.trials[:4])]
+    found = Rounds(plan, lambda: records, lambda: 1400 * 10**9).turn(plan.trials[4:32], [])
+    assert {one.trial.variant for one in found.skipped} == set(out)
+    assert {one.why for one in found.skipped} <= {f"{TIME_IS_KEPT} {', '.join(kept)}"}
+    assert len(found.skipped) == 7 * len(out)
+    assert {one.split("-")[1] for one in found.may} == RATIOS.keys() - set(out)
+    begun = [*records, _took(plan.trials[4], run, 1400.0)]
+    assert not Rounds(plan, lambda: begun, lambda: 1500 * 10**9).turn(plan.trials[5:32], []).skipped
+
+
+def test_where_gains_are_known_the_time_is_kept_for_the_largest(tmp_path: Path) -> None:
+    """After three rounds that decide nothing; only the order of the gains is of interest."""
+    ratios = {"base": 1.0, "fast": 0.95, "same": 0.97, "slow": 0.9}
+    run, plan = new_run(tmp_path, SPEC.replace("{base: base}", "{base: base, budget: 1400s}"))
+    records = [
+        _took(one, run, 1000.0 + 100 * place, ratios[one.variant] * (1 + (place * 7 % 5 - 2) / 20))
+        for place, one in enumerate(plan.trials[:12])
+    ]
+    assert {one.state for one in decisions(plan.job, records).values()} == {"go on"}
+    found = Rounds(plan, lambda: records, lambda: 2200 * 10**9).turn(plan.trials[12:32], [])
+    best = min(decisions(plan.job, records).items(), key=lambda item: item[1].ratio or 1.0)[0]
+    assert {one.why for one in found.skipped} == {f"{TIME_IS_KEPT} {best}"}
+    assert {one.split("-")[1] for one in found.may} == {"base", best}
+
+
+def test_the_base_runs_no_further_trial_when_all_that_time_is_kept_for_are_decided(tmp_path: Path) -> None:
+    run, plan = new_run(tmp_path, SPEC.replace("{base: base}", "{base: base, budget: 400s}"))
+    clock = iter(range(10**6))
+    records = [_took(one, run, 1000.0 + next(clock)) for one in plan.trials if one.repeat <= 3]
+    fast = [
+        replace(one, steps=Steps("optimizer", "wall", 3, measured=(5, 10, 15)))
+        if one.variant == "fast"
+        else one
+        for one in records
+    ]
+    waiting = [one for one in plan.trials if one.repeat > 3 and one.variant in ("base", "fast")]
+    found = Rounds(plan, lambda: fast, lambda: 1100 * 10**9).turn(waiting, [])
+    assert not found.may
+    assert {one.trial.variant for one in found.skipped} == {"base", "fast"}
+
+
+def _took(trial: Trial, run: Run, began_s: float, ratio: float = 1.0) -> TrialRecord:
+    """A trial that took 100 s."""
+    steps = Steps("optimizer", "wall", 3, measured=tuple(round(ratio * ns) for ns in (9_900, 10_000, 10_100)))
+    began_ns = round(began_s * 1e9)
+    return replace(_begun(trial, run), started_ns=began_ns, ended_ns=began_ns + 100 * 10**9, steps=steps)
 
 
 def _begun(trial: Trial, run: Run) -> TrialRecord:

@@ -6,10 +6,10 @@ from profrun.analysis.rules.measured import MeasuredRow
 from profrun.analysis.rules.measured_docs import measured_page, precision_section
 
 ROWS = [
-    MeasuredRow("a", ("H200",), "fp32-gemm", "tf32", 0.5, 0.4, (0.38, 0.42), "proven"),
-    MeasuredRow("b", (), "fp32-gemm", "tf32", 0.5, 0.01, (-0.01, 0.03), "no gain"),
-    MeasuredRow("c", (), "memory-bound", "compile=default", None, 0.2, (0.1, 0.3), "proven"),
-    MeasuredRow("d", (), "fp32-gemm", "tf32", 0.1, 0.4, (0.38, 0.42), "proven"),
+    MeasuredRow("a", ("H200",), "fp32-gemm", "tf32", 0.5, 0.5, 0.4, (0.38, 0.42), "proven"),
+    MeasuredRow("b", (), "fp32-gemm", "tf32", 0.5, 0.5, 0.01, (-0.01, 0.03), "no gain"),
+    MeasuredRow("c", (), "memory-bound", "compile=default", None, None, 0.2, (0.1, 0.3), "proven"),
+    MeasuredRow("d", (), "fp32-gemm", "tf32", 0.1, 0.1, 0.4, (0.38, 0.42), "proven"),
 ]
 
 

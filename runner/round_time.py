@@ -1,0 +1,66 @@
+"""Which variants of a sequential job the time of its budget is enough for: ``kept_in_time``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from statistics import median
+
+from profrun.contract.profilers import UNPROFILED
+from profrun.jobs.change_kinds import Sequential
+from profrun.store.state import TrialRecord
+
+MORE = 1
+"""Rounds after the first decision that time is kept for: of 27 changes that helped, 18 were proven in the
+third round and 9 in the fourth (``tests/data/improve``)."""
+
+
+def seconds_used(records: Iterable[TrialRecord], now_ns: int) -> float | None:
+    """Seconds since the first trial of a run began; None where none has.
+
+    Args:
+        records: its trials.
+        now_ns: unix time, ns.
+    """
+    begins = [one.started_ns for one in records if one.started_ns is not None]
+    return (now_ns - min(begins)) / 1e9 if begins else None
+
+
+def kept_in_time(
+    settings: Sequential, number: int, variants: Sequence[str], records: Sequence[TrialRecord], left_s: float
+) -> Sequence[str]:
+    """The first of the variants, for which the time is enough until they are likely to be decided.
+
+    A variant costs as much in each round as its trials took so far, and so does the base.
+
+    Args:
+        settings: of the job.
+        number: the round that begins.
+        variants: that are not decided, without the base: the ones to keep first.
+        records: the trials of the run.
+        left_s: seconds of the budget that are left.
+
+    Returns:
+        At least the first one, where there is one.
+    """
+    rounds = max(1, settings.first + MORE - number + 1)
+    base_s = _trial_s(records, settings.base) or 0.0
+    left_s -= rounds * base_s
+    for place, variant in enumerate(variants):
+        one_s = _trial_s(records, variant)
+        left_s -= rounds * (base_s if one_s is None else one_s)
+        if place and left_s < 0:
+            return variants[:place]
+    return variants
+
+
+def _trial_s(records: Iterable[TrialRecord], variant: str) -> float | None:
+    """Median seconds of the trials of a variant without a profiler; None where none has ended."""
+    took = [
+        (one.ended_ns - one.started_ns) / 1e9
+        for one in records
+        if one.variant == variant
+        and one.collector == UNPROFILED
+        and one.started_ns is not None
+        and one.ended_ns is not None
+    ]
+    return median(took) if took else None
