@@ -76,8 +76,7 @@ class Sequential:
     )
     budget: float | None = option(
         seconds(1),
-        "No new round begins this long after the first trial. Where it is short, it is kept for the variants "
-        "that gained most so far, and at the begin for the first of the job.",
+        "No round begins this long after the first trial. Variants that gained most are the last to stop.",
         "no limit",
         null=True,
     )
