@@ -62,7 +62,8 @@ if TYPE_CHECKING:
 WORTH = 0.02
 """The smallest gain that is looked for, as a part of the step."""
 _TOGETHER_TRIALS = 12
-"""Trials of the last stage that the budget keeps time for: four rounds of two, and two that are recorded."""
+"""Trials of the last stage that the budget keeps time for: four rounds of two, and two that are recorded. Of
+a short budget it keeps half of what is left."""
 _NARROW = 0.2
 """The last stage goes on until half of its interval is at most this part of the gain, where there is time."""
 
@@ -361,8 +362,9 @@ def _chosen(
 
 
 def _time_for_rounds(state: RunState, wishes: Wishes, spent_s: float) -> float:
-    """Seconds of the budget that are left for the rounds of experiments."""
-    return max(1.0, wishes.budget_s - spent_s - _TOGETHER_TRIALS * _trial_s(state))
+    """Seconds of the budget that are left for the rounds of experiments: at least half of what is left."""
+    left = wishes.budget_s - spent_s
+    return max(1.0, left / 2, left - _TOGETHER_TRIALS * _trial_s(state))
 
 
 def _trial_s(state: RunState) -> float:

@@ -270,6 +270,36 @@ def test_what_the_budget_does_not_allow_is_not_tried(
     assert set(states(found).values()) - {"not tried"}, "at least one is tried"
 
 
+@pytest.mark.parametrize(
+    ("budget_s", "rounds_s", "tried"),
+    [
+        (600, 480, 3),  # 12 trials of 10 s are kept for the last stage
+        (240, 120, 3),
+        (180, 90, 2),  # half of it is kept
+        (120, 60, 1),
+        (1, 1, 1),
+    ],
+)
+def test_of_a_short_budget_half_is_for_the_experiments(
+    tmp_path: Path,
+    asks: Callable[..., None],
+    monkeypatch: pytest.MonkeyPatch,
+    budget_s: float,
+    rounds_s: float,
+    tried: int,
+) -> None:
+    asks(TF32, GRAPHS, FUSED)
+    monkeypatch.setattr("profrun.runner.improve._trial_s", lambda state: 10.0)
+    spec, job = job_at(tmp_path)
+    run, _ = improve(spec, job, wishes(tmp_path), Driver())
+    found = planned(read_state(run), job, wishes(tmp_path, budget_s=budget_s))
+    assert len(found.experiments) == tried
+    assert found.spec is not None
+    sequential = load_text(found.spec.text).sequential
+    assert sequential is not None
+    assert sequential.budget == rounds_s
+
+
 def test_the_variables_of_a_change_win_over_those_of_the_job(
     tmp_path: Path, asks: Callable[..., None]
 ) -> None:
