@@ -125,8 +125,8 @@ _KINDS = (
         "cuda-graphs",
         "Forward and backward of root modules are replayed as CUDA graphs.",
         "rounding",
-        "The module must not wait for the GPU or branch on values; calls overwrite earlier outputs. "
-        "Gradients of several backwards before an optimizer step add up wrongly (pytorch issue 181723).",
+        "The module must not wait for the GPU or branch on values; calls overwrite earlier outputs. Where "
+        "several backwards add up, each parameter p needs p.register_hook(torch.clone) (pytorch issue 181723).",
         "model = torch.cuda.make_graphed_callables(model, (inputs,))",
         group="compile",
     ),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Callable
 
 from ..modules import compiled, inner
@@ -9,13 +10,19 @@ from .forwards import Around, RootChange
 from .modules import under_autocast
 
 if TYPE_CHECKING:
-    from ..torch_types import Module, Torch, Values
+    from ..torch_types import Module, Tensor, Torch, Values
 
 
 class CudaGraphs(RootChange):
-    """Forward and backward are captured at the first call, and replayed for calls of the same kind."""
+    """Forward and backward are captured at the first call, and replayed for calls of the same kind.
+
+    A replay writes gradients into its own memory, and autograd keeps that memory as ``.grad``. A further
+    backward would overwrite what it is to be added to: github.com/pytorch/pytorch/issues/181723. So gradients
+    are copied from the first call on before which there are some.
+    """
 
     verb = "replayed as CUDA graphs"
+    _copies = False
 
     def attach(self, torch: Torch) -> None:
         """See ``Applied.attach``."""
@@ -62,8 +69,16 @@ class CudaGraphs(RootChange):
             with torch.no_grad():
                 for buffer, content in buffers:
                     buffer.copy_(content)
-        module.__dict__["forward"] = Replay(before, graphed, torch, args)
+        parameters = [one for one in module.parameters() if one.requires_grad]
+        module.__dict__["forward"] = Replay(before, graphed, torch, args, parameters, self._copied)
         return None
+
+    def _copied(self) -> None:
+        self._copies = True
+
+    def told(self) -> str:
+        """See ``Applied.told``."""
+        return super().told() + ", whose gradients are copied, to be added up" * self._copies
 
 
 class Replay(Around):
@@ -74,6 +89,8 @@ class Replay(Around):
         graphed: the forward that replays.
         torch: the torch module.
         args: of the call that was captured.
+        parameters: of the module, those with gradients.
+        copied: is told when gradients are copied from now on.
     """
 
     def __init__(
@@ -82,17 +99,32 @@ class Replay(Around):
         graphed: Callable[..., Values],
         torch: Torch,
         args: tuple[Values, ...],
+        parameters: Sequence[Tensor],
+        copied: Callable[[], None],
     ) -> None:
         super().__init__(call)
         self._graphed = graphed
         self._torch = torch
         self._like = self._key(args)
+        self._parameters = parameters  # that no replay has found with a gradient yet
+        self._copied = copied
 
     def __call__(self, *args: Values, **kwargs: Values) -> Values:
         """Replay, or call the module's own forward."""
         if kwargs or self._key(args) != self._like:
             return self.inner(*args, **kwargs)
+        if self._torch.is_grad_enabled() and any(one.grad is not None for one in self._parameters):
+            self._copy_gradients()
         return self._graphed(*args)
+
+    def _copy_gradients(self) -> None:
+        """Give each parameter a gradient of its own, now and after each backward."""
+        for one in self._parameters:
+            if one.grad is not None:
+                one.grad = one.grad.clone()
+            one.register_hook(self._torch.clone)
+        self._parameters = ()
+        self._copied()
 
     def _key(self, args: tuple[Values, ...]) -> tuple[Any, ...]:
         """What must be equal for a replay to stand for a call."""

@@ -9,6 +9,7 @@ import pytest
 
 from profrun.contract.changes import parse
 from profrun.in_job.changes.graphs import CudaGraphs
+from tests.in_job.changes.conftest import Programs
 
 
 class Tensor:
@@ -120,6 +121,85 @@ def test_a_capture_that_fails_leaves_the_module_as_it_was() -> None:
     finding = made.finding()
     assert finding is not None
     assert finding.why == "Net: torch cannot capture it: operation not permitted when stream is capturing"
+
+
+STATIC = """
+from profrun.in_job.changes.graphs import Replay
+net = torch.nn.Linear(4, 1, bias=False)
+memory = torch.zeros_like(net.weight)
+
+class Graphed(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, weight):
+        ctx.save_for_backward(x)
+        return x @ weight.detach().T
+
+    @staticmethod
+    def backward(ctx, grad):
+        (x,) = ctx.saved_tensors
+        memory.copy_(grad.T @ x)
+        return None, memory.detach()
+
+def graphed(x):
+    return Graphed.apply(x, net.weight)
+
+def gradients(call, steps, to_none=True):
+    net.weight.grad = None
+    found = []
+    for step in steps:
+        net.zero_grad(set_to_none=to_none)
+        for size in step:
+            call(torch.full((1, 4), float(size))).sum().backward()
+        found.append(net.weight.grad[0, 0].item())
+    return found
+
+def replay():
+    like = (torch.ones(1, 4),)
+    out["copied"] = 0
+
+    def copied():
+        out["copied"] += 1
+
+    return Replay(net.forward, graphed, torch, like, [net.weight], copied)
+"""
+"""As torch.cuda.make_graphed_callables: a backward returns memory that the next one overwrites."""
+
+
+@pytest.mark.parametrize(
+    ("steps", "to_none", "right", "without", "copied"),
+    [
+        ([[1], [10]], True, [1, 10], [1, 10], 0),
+        ([[1, 10, 100], [1, 10]], True, [111, 11], [200, 20], 1),
+        ([[1], [10]], False, [1, 10], [1, 20], 1),
+    ],
+)
+def test_gradients_that_are_added_up_are_those_of_the_modules_own_code(
+    programs: Programs,
+    steps: list[list[int]],
+    to_none: bool,
+    right: list[int],
+    without: list[int],
+    copied: int,
+) -> None:
+    code = f"""
+out["own"] = gradients(net, {steps}, {to_none})
+out["without"] = gradients(graphed, {steps}, {to_none})
+out["replayed"] = gradients(replay(), {steps}, {to_none})
+"""
+    answer = programs.run(before=STATIC, code=code)
+    assert answer.error is None
+    assert answer.out == {"own": right, "without": without, "replayed": right, "copied": copied}
+
+
+def test_it_is_said_that_gradients_are_copied() -> None:
+    made, net = change(), Net()
+    made.root_called(net, (Tensor(4),), {})
+    made._copied()
+    finding = made.finding()
+    assert finding is not None
+    assert finding.what == (
+        "cuda-graphs: 1 root module (Net) replayed as CUDA graphs, whose gradients are copied, to be added up"
+    )
 
 
 class DistributedDataParallel(Net):
