@@ -75,10 +75,7 @@ class Sequential:
         value=FIRST,
     )
     budget: float | None = option(
-        seconds(1),
-        "No round begins this long after the first trial. Variants that gained most are the last to stop.",
-        "no limit",
-        null=True,
+        seconds(1), "No new round begins this long after the first trial.", "no limit", null=True
     )
     narrow: float | None = option(
         Share(),
