@@ -10,8 +10,8 @@ from profrun.jobs.change_kinds import Sequential
 from profrun.store.state import TrialRecord
 
 MORE = 1
-"""Rounds after the first decision that time is kept for: of 27 changes that helped, 18 were proven in the
-third round and 9 in the fourth (``tests/data/improve``)."""
+"""Rounds after the first decision that time is kept for: of 25 changes that helped, 17 were proven in the
+third round and 8 in the fourth (``tests/data/improve``)."""
 
 
 def seconds_used(records: Iterable[TrialRecord], now_ns: int) -> float | None:
