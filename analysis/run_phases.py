@@ -84,7 +84,7 @@ def cut_phases(durs: Sequence[float] | NDArray[Any]) -> tuple[Cut, ...]:
         cuts = [make_cut(times, warm, len(times), noise)]
     apart = is_other_begin(times, cuts)
     cuts = merged(times, cuts[:1] + without_short(times, cuts[1:], noise), noise)
-    # Without a short phase in between, the begin may pass into the rest gradually: then they are one.
+    # When a short phase after the begin is joined, the begin may pass into the rest gradually: one phase.
     begin = cuts[:1] if apart and len(cuts) > 1 else []
     after = without_wander(times, cuts[len(begin) :], noise)
     cuts = begin + (capped(times, begin[0], after, noise) if begin else after)

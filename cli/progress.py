@@ -174,10 +174,10 @@ class Progress:
             if record.state == "skipped":
                 self._ended.add(record.id)
                 self.time_left.end(record.id, counts=False)
-            if record.state == "finished" and record.started_ns and record.ended_ns:
+            if record.state == "finished" and record.took_ns is not None:
                 self._ended.add(record.id)
                 self._steps[record.variant] = record.steps.count
-                self.time_left.took(record.id, (record.ended_ns - record.started_ns) / 1e9)
+                self.time_left.took(record.id, record.took_ns / 1e9)
 
     def _line(self, event: Event) -> str | None:
         """An event as one line; None for an event that is not shown."""

@@ -126,7 +126,8 @@ _KINDS = (
         "Forward and backward of root modules are replayed as CUDA graphs.",
         "rounding",
         "The module must not wait for the GPU or branch on values; calls overwrite earlier outputs. Where "
-        "several backwards add up, each parameter p needs p.register_hook(torch.clone), see pytorch 181723.",
+        "several backwards add up their gradients, each parameter p needs p.register_hook(torch.clone): see "
+        "pytorch issue 181723.",
         "model = torch.cuda.make_graphed_callables(model, (inputs,))",
         group="compile",
     ),

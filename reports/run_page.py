@@ -125,7 +125,9 @@ def _trials(state: RunState) -> Html:
         Column("exit", lambda row: row.exit_code, "count", "exit code of the command; '-': it has none"),
         *_times_of(state),
         Column("clock", lambda row: row.steps.clock, note=f"what measured the {_timed(state)}"),
-        Column("took", _took_ns, "ns", "start to end of the trial, profiler and export included"),
+        Column(
+            "took", lambda row: row.took_ns, "ns", "start to end of the trial, profiler and export included"
+        ),
         Column("trace", lambda row: "yes" if row.trace else (row.normalise_error or "-")),
         Column("reason", lambda row: row.reason),
     ]
@@ -154,10 +156,6 @@ def _times_of(state: RunState) -> list[Column[TrialRecord]]:
 
 def _on(flag: bool) -> str:
     return "on" if flag else "off"
-
-
-def _took_ns(row: TrialRecord) -> int | None:
-    return None if row.started_ns is None or row.ended_ns is None else row.ended_ns - row.started_ns
 
 
 def _job(run: RunContent) -> Html | None:

@@ -369,12 +369,8 @@ def _time_for_rounds(state: RunState, wishes: Wishes, spent_s: float) -> float:
 
 def _trial_s(state: RunState) -> float:
     """Seconds that a trial without a profiler takes: the longest of those that ended."""
-    took = [
-        (one.ended_ns - one.started_ns) / 1e9
-        for one in state.trials
-        if one.started_ns is not None and one.ended_ns is not None and one.collector == UNPROFILED
-    ]
-    return max(took, default=0.0)
+    took = (one.took_ns for one in state.trials if one.collector == UNPROFILED)
+    return max((ns for ns in took if ns is not None), default=0) / 1e9
 
 
 def _asked_first(found: Improvement, wishes: Wishes) -> Wishes:

@@ -169,8 +169,8 @@ def _longer_start(base: Sequence[TrialRecord], changed: Sequence[TrialRecord]) -
 
 def _outside(record: TrialRecord) -> float | None:
     """Time of a trial that its steps would not take if all of them were as the steady ones, ns."""
-    mean = mean_ns(record)
-    if record.started_ns is None or record.ended_ns is None or mean is None:
+    mean, took_ns = mean_ns(record), record.took_ns
+    if took_ns is None or mean is None:
         return None
-    outside = record.ended_ns - record.started_ns - record.steps.count * mean
+    outside = took_ns - record.steps.count * mean
     return outside if math.isfinite(outside) else None

@@ -14,28 +14,17 @@ MORE = 1
 third round and 8 in the fourth (``tests/data/improve``)."""
 
 
-def seconds_used(records: Iterable[TrialRecord], now_ns: int) -> float | None:
-    """Seconds since the first trial of a run began; None where none has.
-
-    Args:
-        records: its trials.
-        now_ns: unix time, ns.
-    """
-    begins = [one.started_ns for one in records if one.started_ns is not None]
-    return (now_ns - min(begins)) / 1e9 if begins else None
-
-
 def kept_in_time(
     settings: Sequential, number: int, variants: Sequence[str], records: Sequence[TrialRecord], left_s: float
 ) -> Sequence[str]:
-    """The first of the variants, for which the time is enough until they are likely to be decided.
+    """The variants that are kept: as many of the first ones as are likely to be decided in the time.
 
-    A variant costs as much in each round as its trials took so far, and so does the base.
+    In each round, a variant takes as long as its trials took so far, and so does the base.
 
     Args:
         settings: of the job.
         number: the round that begins.
-        variants: that are not decided, without the base: the ones to keep first.
+        variants: that are not decided, without the base; the first of them are kept.
         records: the trials of the run.
         left_s: seconds of the budget that are left.
 
@@ -56,11 +45,8 @@ def kept_in_time(
 def _trial_s(records: Iterable[TrialRecord], variant: str) -> float | None:
     """Median seconds of the trials of a variant without a profiler; None where none has ended."""
     took = [
-        (one.ended_ns - one.started_ns) / 1e9
+        one.took_ns
         for one in records
-        if one.variant == variant
-        and one.collector == UNPROFILED
-        and one.started_ns is not None
-        and one.ended_ns is not None
+        if one.variant == variant and one.collector == UNPROFILED and one.took_ns is not None
     ]
-    return median(took) if took else None
+    return median(took) / 1e9 if took else None

@@ -23,7 +23,7 @@ from profrun.contract.profilers import UNPROFILED
 from profrun.jobs.change_kinds import Sequential
 from profrun.jobs.model import Job
 from profrun.plans.model import Plan, Trial
-from profrun.runner.round_time import kept_in_time, seconds_used
+from profrun.runner.round_time import kept_in_time
 from profrun.runner.start_order import StartOrder
 from profrun.store.state import TrialRecord
 
@@ -191,17 +191,27 @@ class Rounds:
         left_s = self._left_s(settings, number, records)
         if left_s is not None and left_s < 0:
             return self._split(measured, {trial.variant: TIME_IS_UP for trial in measured}, number)
-        why = self._decided(settings, measured, records)
+        found = decisions(self._plan.job, records)
+        wait = {trial.variant for trial in measured}
+        why = self._decided(settings, wait, records, found)
         if left_s is not None:
-            undecided = [trial.variant for trial in measured if trial.variant not in why]
-            why |= self._out_of_time(settings, number, undecided, records, left_s)
+            undecided = {name: one for name, one in found.items() if name in wait - why.keys()}
+            why |= _out_of_time(settings, number, undecided, records, left_s)
         return self._split(measured, why, number)
 
     def _decided(
-        self, settings: Sequential, measured: Sequence[Trial], records: Sequence[TrialRecord]
+        self,
+        settings: Sequential,
+        wait: Collection[str],
+        records: Sequence[TrialRecord],
+        found: Mapping[str, Decision],
     ) -> dict[str, str]:
-        """Variant -> why it needs no further trial."""
-        found = decisions(self._plan.job, records)
+        """Variant that waits -> why it needs no further trial.
+
+        Args:
+            wait: the variants with trials that wait.
+            found: what the trials so far say of each variant but the base.
+        """
         why = {
             variant: f"it is decided: {one.state}" for variant, one in found.items() if one.state != "go on"
         }
@@ -215,7 +225,6 @@ class Rounds:
                 said = "measured no step" if empty else f"ended as {record.state}"
                 why[record.variant] = f"its trial of round {record.repeat} {said}"
         why |= {name: text for name in found if (text := self._nothing(name, records)) is not None}
-        wait = dict.fromkeys(trial.variant for trial in measured)
         if all(variant in why for variant in wait if variant != settings.base):
             why[settings.base] = "all other variants are decided"
         return {variant: text for variant, text in why.items() if variant in wait}
@@ -237,32 +246,12 @@ class Rounds:
 
         None where there is no limit, no trial has begun, or the round is on its way: it is not cut short.
         """
-        used_s = seconds_used(records, self._now_ns())
-        if settings.budget is None or used_s is None:
+        begins = [one.started_ns for one in records if one.started_ns is not None]
+        if settings.budget is None or not begins:
             return None
         if any(one.repeat == number and one.collector == UNPROFILED and one.attempt for one in records):
             return None
-        return settings.budget - used_s
-
-    def _out_of_time(
-        self,
-        settings: Sequential,
-        number: int,
-        undecided: Collection[str],
-        records: Sequence[TrialRecord],
-        left_s: float,
-    ) -> dict[str, str]:
-        """Variant -> that the time is kept for others, which have gained more so far.
-
-        Before the first decision no gain is known. Then the first variants of the job are kept, because
-        ``profrun improve`` puts the largest promise there. A variant that is stopped is not proven, so no
-        error becomes more likely, whatever its own trials say.
-        """
-        found = decisions(self._plan.job, records)
-        left = [name for name in found if name in undecided]
-        left.sort(key=lambda name: found[name].ratio or 1.0)
-        kept = kept_in_time(settings, number, left, records, left_s)
-        return {name: f"{TIME_IS_KEPT} {', '.join(kept)}" for name in left if name not in kept}
+        return settings.budget - (self._now_ns() - min(begins)) / 1e9
 
     def _recorded(
         self, settings: Sequential, waiting: Sequence[Trial], records: Sequence[TrialRecord]
@@ -280,3 +269,26 @@ class Rounds:
         skipped = tuple(Skip(trial, why[trial.variant]) for trial in measured if trial.variant in why)
         left = [trial for trial in measured if trial.variant not in why and trial.repeat == number]
         return Turn(frozenset(trial.id for trial in left), skipped)
+
+
+def _out_of_time(
+    settings: Sequential,
+    number: int,
+    undecided: Mapping[str, Decision],
+    records: Sequence[TrialRecord],
+    left_s: float,
+) -> dict[str, str]:
+    """Variant -> that the time is kept for others, which have gained more so far.
+
+    Before the first decision no gain is known. Then the first variants of the job are kept, because
+    ``profrun improve`` puts the largest promise there. A variant that is stopped is not proven, so no error
+    becomes more likely, whatever its own trials say.
+
+    Args:
+        number: the round that begins.
+        undecided: what the trials so far say of the variants that are not decided.
+        left_s: seconds of the budget that are left.
+    """
+    order = sorted(undecided, key=lambda name: undecided[name].ratio or 1.0)
+    kept = kept_in_time(settings, number, order, records, left_s)
+    return {name: f"{TIME_IS_KEPT} {', '.join(kept)}" for name in order if name not in kept}

@@ -82,6 +82,13 @@ class TrialRecord:
         return self.ended and self.state not in ("finished", "skipped", "cancelled")
 
     @property
+    def took_ns(self) -> int | None:
+        """From its start to its end, ns; None where one of them is not known."""
+        if self.started_ns is None or self.ended_ns is None:
+            return None
+        return self.ended_ns - self.started_ns
+
+    @property
     def warnings(self) -> tuple[Finding, ...]:
         """What the wrapper found worth saying."""
         return self.exit.warnings if self.exit is not None else ()

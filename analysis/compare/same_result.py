@@ -91,13 +91,13 @@ CHANCE = 3.0
 """So many times the largest difference between trials of the base may be due to chance: the largest of few
 trials is less than what many would show."""
 EARLY = 3
-"""Of a program that differs from itself later, so many first values must agree: one loss is known before any
-gradient has an effect, the second may be of another model (a GAN has two)."""
+"""If the comparison ends early, at least so many values must agree. The first loss is computed before any
+gradient has an effect, and the second may belong to another model (a GAN has two)."""
 GROWTH = LIMIT / TOLERANCES["rounding"]
-"""Where differences have grown by more, a change that rounds differently may do as much as one of the
-precision may do at once."""
+"""The comparison ends where the differences of the base have grown by more than this factor. From there on, a
+change that only rounds differently may differ as much as a change of the precision."""
 ROUNDED = 1e-6
-"""Differences of the base count as growing from this size on: less are single roundings of 32 bits."""
+"""Growth is counted from this difference on, because smaller ones are single roundings of 32 bits."""
 SMALL = 0.1
 """A value counts as at least this part of the middle size of all values of its series."""
 
@@ -115,8 +115,8 @@ class SameResult:
         tolerance: what was allowed.
         why: why it is not ``same``; None where it is.
         rank: of the process whose values decided.
-        first: so many first values were compared, because later ones of the base differ too much among its
-            trials; None: all values were.
+        first: how many values were compared, from the first on, where the comparison ended early; None where
+            all values were compared.
     """
 
     verdict: Verdict

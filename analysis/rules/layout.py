@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from profrun.analysis.rules.context import Context
-from profrun.analysis.rules.finding import FindingRow
+from profrun.analysis.rules.host_causes import rows_by_name
 from profrun.analysis.rules.replay import Floats
 from profrun.analysis.rules.rule import Hit, rule
 from profrun.analysis.rules.step_text import span_text
@@ -67,7 +67,7 @@ def layout_changes(ctx: Context) -> Iterator[Hit]:
         slices=ctx.worst(changes),
         extent=f"{percent_text(share)} of the kernel time",
         gain=gain,
-        rows=_rows(ctx, np.concatenate([changes, norms])),
+        rows=rows_by_name(ctx, np.concatenate([changes, norms]))[:ROWS],
     )
 
 
@@ -87,14 +87,3 @@ def _batch_norms(ctx: Context) -> tuple[Index, Floats]:
         if room:
             empty[mine] = np.nan_to_num(np.maximum(0.0, 1 - threads[mine] / room))
     return ids[empty > 0], empty[empty > 0]
-
-
-def _rows(ctx: Context, ids: Index) -> list[FindingRow]:
-    """The kernels by name, most time first."""
-    source = ctx.frame
-    names = source.name[ids]
-    rows = [
-        FindingRow(source.names[int(name)], int((names == name).sum()), ctx.total(ids[names == name]))
-        for name in np.unique(names)
-    ]
-    return sorted(rows, key=lambda row: -(row.total_ns or 0))[:ROWS]

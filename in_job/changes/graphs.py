@@ -16,9 +16,9 @@ if TYPE_CHECKING:
 class CudaGraphs(RootChange):
     """Forward and backward are captured at the first call, and replayed for calls of the same kind.
 
-    A replay writes gradients into its own memory, and autograd keeps that memory as ``.grad``. A further
-    backward would overwrite what it is to be added to: github.com/pytorch/pytorch/issues/181723. So gradients
-    are copied from the first call on before which there are some.
+    A replay writes gradients into its own memory, and autograd keeps that memory as ``.grad``. A second
+    backward would overwrite the gradients to which it must add: github.com/pytorch/pytorch/issues/181723. So
+    once a call finds gradients of an earlier backward, gradients are copied.
     """
 
     verb = "replayed as CUDA graphs"
@@ -78,7 +78,7 @@ class CudaGraphs(RootChange):
 
     def told(self) -> str:
         """See ``Applied.told``."""
-        return super().told() + ", whose gradients are copied, to be added up" * self._copies
+        return super().told() + ", whose gradients are copied so that they add up" * self._copies
 
 
 class Replay(Around):
@@ -90,7 +90,7 @@ class Replay(Around):
         torch: the torch module.
         args: of the call that was captured.
         parameters: of the module, those with gradients.
-        copied: is told when gradients are copied from now on.
+        copied: is called once, when gradients begin to be copied.
     """
 
     def __init__(
@@ -106,7 +106,7 @@ class Replay(Around):
         self._graphed = graphed
         self._torch = torch
         self._like = self._key(args)
-        self._parameters = parameters  # that no replay has found with a gradient yet
+        self._parameters = parameters  # empty once gradients are copied
         self._copied = copied
 
     def __call__(self, *args: Values, **kwargs: Values) -> Values:

@@ -198,7 +198,8 @@ def test_it_is_said_that_gradients_are_copied() -> None:
     finding = made.finding()
     assert finding is not None
     assert finding.what == (
-        "cuda-graphs: 1 root module (Net) replayed as CUDA graphs, whose gradients are copied, to be added up"
+        "cuda-graphs: 1 root module (Net) replayed as CUDA graphs, "
+        "whose gradients are copied so that they add up"
     )
 
 
