@@ -18,7 +18,9 @@ def improvement_html(found: Improvement | None) -> Html | None:
         Column("verdict", lambda row: chip(row.state, _CLASSES.get(row.state, "unknown"))),
         Column("experiment", _name),
         Column(
-            "promised", lambda row: cells(row)[0] or "", note="the most that findings allow, of the step time"
+            "promised",
+            lambda row: cells(row)[0] or "",
+            note="the most that the findings that ask for it allow together, of the step time",
         ),
         Column(
             "measured", lambda row: cells(row)[1] or "", note="change of the step time without a profiler"

@@ -58,9 +58,17 @@ class Promised:
     share: float | None = None
 
 
-def largest(promises: Iterable[Promised]) -> float | None:
-    """The most that several findings promise, as a part of the step; None where none states a gain."""
-    return max((one.share for one in promises if one.share is not None), default=None)
+def promised_together(promises: Iterable[Promised]) -> float | None:
+    """The most that one change can gain that several findings ask for, as a part of the step.
+
+    A change may take away what each of them found, so what they promise adds up, to the whole step at most.
+    Two findings may count the same time twice; then the sum is a looser bound, but still one.
+
+    Returns:
+        The sum of the promises; None where no finding states a gain.
+    """
+    shares = [one.share for one in promises if one.share is not None]
+    return min(1.0, sum(shares)) if shares else None
 
 
 @dataclass(frozen=True)
@@ -124,7 +132,7 @@ class ExperimentResult:
     @property
     def promised(self) -> float | None:
         """The most that it could gain, as a part of the step; None where nothing was promised."""
-        return largest(self.promises)
+        return promised_together(self.promises)
 
     @property
     def gain(self) -> float | None:

@@ -16,7 +16,7 @@ from profrun.analysis.rules.finding import RuleFinding
 from profrun.contract.changes import CHANGES, Change, parse
 from profrun.contract.points import Scalar
 from profrun.errors import UsageError
-from profrun.store.improvement import Promised, largest
+from profrun.store.improvement import Promised, promised_together
 
 LEAST_SHARE = 0.01
 """A finding that could save less of the step asks for no experiment."""
@@ -41,7 +41,7 @@ class Experiment:
     @property
     def promised(self) -> float | None:
         """The most that it could gain, as a part of the step; None where nothing was promised."""
-        return largest(self.promises)
+        return promised_together(self.promises)
 
 
 def variant_name(text: str) -> str:

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from statistics import median
 
-from profrun.store.improvement import ExperimentResult, ExperimentState, Improvement
+from profrun.store.improvement import ExperimentState, Improvement
 
 
 @dataclass(frozen=True)
@@ -87,7 +87,7 @@ def measured_rows(found: Improvement, program: str) -> list[MeasuredRow]:
             promise.rule,
             " ".join(one.changes) or one.name,
             promise.share,
-            _allowed(promise.share, one),
+            None if promise.share is None else one.promised,
             1 - one.ratio,
             (1 - one.interval[1], 1 - one.interval[0]),
             one.state,
@@ -96,13 +96,6 @@ def measured_rows(found: Improvement, program: str) -> list[MeasuredRow]:
         for promise in one.promises
         if one.ratio is not None and one.interval is not None
     ]
-
-
-def _allowed(promised: float | None, one: ExperimentResult) -> float | None:
-    """What all findings allowed that asked for an experiment; None for a finding that stated nothing."""
-    if promised is None:
-        return None
-    return min(1.0, sum(promise.share for promise in one.promises if promise.share is not None))
 
 
 def precision(rows: Iterable[MeasuredRow]) -> list[Precision]:

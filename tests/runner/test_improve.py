@@ -203,21 +203,22 @@ def test_where_nothing_is_asked_for_only_the_base_is_run(tmp_path: Path, asks: C
     assert read_improvement(run) == found
 
 
-@pytest.mark.parametrize(("noise", "trial_s", "rounds"), [(1, 1, 3), (20, 1, 8), (20, 1e4, 4)])
+@pytest.mark.parametrize(("noise", "trial_s", "rounds"), [(1, 1, {3}), (20, 1, {8}), (20, 1e4, {3, 4})])
 def test_the_last_stage_goes_on_until_the_gain_is_known_well_where_there_is_time(
     tmp_path: Path,
     asks: Callable[..., None],
     monkeypatch: pytest.MonkeyPatch,
     noise: float,
     trial_s: float,
-    rounds: int,
+    rounds: set[int],  # drift is removed by the times at which trials began, and these are real
 ) -> None:
     asks(TF32)
     monkeypatch.setattr("profrun.runner.improve._trial_s", lambda state: trial_s)
     driver = Driver({"tf32": 0.8, "together": 0.8}, noise)
     _, found = improve(*job_at(tmp_path), wishes(tmp_path, budget_s=1e4), driver)
     assert found.together is not None
-    assert (found.together.state, found.together.rounds) == ("proven", rounds)
+    assert found.together.state == "proven"
+    assert found.together.rounds in rounds
 
 
 def test_what_does_not_help_together_is_not_kept(tmp_path: Path, asks: Callable[..., None]) -> None:

@@ -56,6 +56,17 @@ def test_it_reads_as_it_was_written(tmp_path: Path) -> None:
     assert (one.promised, one.gain) == (0.2, 0.25)
 
 
+@pytest.mark.parametrize(
+    ("shares", "together"),
+    [((), None), ((None,), None), ((0.4,), 0.4), ((0.4, None, 0.1), 0.5), ((0.9, 0.8), 1.0)],
+)
+def test_what_findings_promise_for_one_change_adds_up_to_the_whole_step(
+    shares: tuple[float | None, ...], together: float | None
+) -> None:
+    promises = tuple(Promised("unfused-attention", None, share) for share in shares)
+    assert ExperimentResult("a", promises=promises).promised == together
+
+
 def test_a_damaged_one_is_named(tmp_path: Path) -> None:
     run = Run(tmp_path)
     run.improvement.write_text('{"format": 1, "run": "r"}')

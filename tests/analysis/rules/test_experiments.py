@@ -52,6 +52,13 @@ def test_a_finding_asks_and_its_consequences_do_not() -> None:
     assert found["compile-default"].promised == 0.1
 
 
+def test_promises_of_several_findings_for_one_change_decide_its_place() -> None:
+    found = [finding("fp32-gemm", 0.4), finding("pointwise-chains", 0.3), finding("unfused-attention", 0.2)]
+    first = experiments_of(found)[0]
+    assert (first.name, first.promised) == ("compile-default", 0.5)
+    assert [one.rule for one in first.promises] == ["pointwise-chains", "unfused-attention"]
+
+
 def test_only_names_rules_and_changes() -> None:
     assert [one.name for one in experiments_of(FINDINGS, ["fp32-gemm"])] == ["autocast-bfloat16", "tf32"]
     (one,) = experiments_of(FINDINGS, ["loader-workers=2"])
