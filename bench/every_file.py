@@ -24,6 +24,7 @@ import time
 import traceback
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 import profrun
@@ -97,31 +98,45 @@ class Walk:
             where = f"{Path(place.filename).name}:{place.lineno}"
             self.note(label, what, f"{type(error).__name__}: {error} ({where})")
 
-    def trace(self, label: str, trace: str) -> None:
-        """Every question to one trace."""
-        for words in (["summary", trace], ["summary", trace, "--json"], ["diagnose", trace]):
-            self.ask(label, READ, *words)
-        self.ask(label, READ, "diagnose", trace, "--json")
-        self.ask(label, READ, "query", trace, EVERY_TABLE)
-        for form in ("perfetto", "chrome"):
-            exported = self.folder / f"export.{form}"
-            self.ask(label, READ, "export", trace, "--to", form, "-o", str(exported))
-            exported.unlink(missing_ok=True)
-        self.ask(label, READ, "report", trace, "--out", str(self.folder / "report.html"))
-        twin = str(self.folder / "twin")
+    def trace(self, label: str, trace: str, first: int = 0, every: int = 1) -> None:
+        """Ask a trace every question.
+
+        Args:
+            label: name of the recording.
+            trace: its folder.
+            first, every: ask only question ``first`` and each ``every``-th after it.
+        """
+        twin = self.folder / "twin"
         shutil.copytree(trace, twin)
-        self.ask(label, JUDGED, "compare", trace, "vs", twin)
-        self.call(label, "comparisons by all else", lambda: _compare_by_all_else(trace, twin))
+        for question in self._questions(label, trace, str(twin))[first % every :: every]:
+            question()
         shutil.rmtree(twin)
-        self.call(label, "critical path", lambda: _critical_paths(trace))
+        for exported in self.folder.glob("exported.*"):
+            exported.unlink()
+
+    def _questions(self, label: str, trace: str, twin: str) -> list[Callable[[], object]]:
+        """Every question to one trace and its copy."""
+        page, exported = (str(self.folder / name) for name in ("report.html", "exported"))
+        commands = [
+            ["summary", trace], ["summary", trace, "--json"],
+            ["diagnose", trace], ["diagnose", trace, "--json"],
+            ["query", trace, EVERY_TABLE], ["report", trace, "--out", page],
+            ["export", trace, "--to", "perfetto", "-o", f"{exported}.perfetto"],
+            ["export", trace, "--to", "chrome", "-o", f"{exported}.json"],
+        ]  # fmt: skip
+        compared = ((by, partial(_compare, trace, twin, by)) for by in BY_ALL_ELSE)
+        return [
+            *(partial(self.ask, label, READ, *words) for words in commands),
+            partial(self.ask, label, JUDGED, "compare", trace, "vs", twin),
+            *(partial(self.call, label, f"comparison by {by}", compare) for by, compare in compared),
+            partial(self.call, label, "critical path", lambda: _critical_paths(trace)),
+        ]
 
 
-def _compare_by_all_else(trace: str, twin: str) -> None:
-    """What ``--by`` chooses, each as ``profrun compare`` prints it. The two traces are opened once."""
-    with profrun.open(trace) as one, profrun.open(twin) as other:
-        for by in BY_ALL_ELSE:
-            with contextlib.suppress(InputError):  # traces without times, as the command above has judged
-                str(profrun.compare(one, other, by=by))
+def _compare(trace: str, twin: str, by: By) -> None:
+    """What ``--by`` chooses, as ``profrun compare`` prints it."""
+    with contextlib.suppress(InputError):  # traces without times, as the command above has judged
+        str(profrun.compare(trace, twin, by=by))
 
 
 def _critical_paths(trace: str) -> None:

@@ -1,4 +1,4 @@
-"""Sixty seeded faults, and runs that nothing disturbs. The long form is ``python -m tests.real.faults``."""
+"""Forty seeded faults, and runs that nothing disturbs. The long form is ``python -m tests.real.faults``."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ def test_a_run_that_nothing_disturbs_is_whole(tmp_path: Path, shape: str) -> Non
     assert (result.landed, result.tries, result.broken) == (True, 1, ())
 
 
-def test_sixty_faults_are_survived(tmp_path: Path) -> None:
+def test_forty_faults_are_survived(tmp_path: Path) -> None:
     for tool in ("gcc", "nsys", "git"):
         need_tool(tool)
-    survived("--seed", "1", "--count", "60", "--jobs", "8", "--folder", str(tmp_path))
+    survived("--seed", "1", "--count", "40", "--jobs", "8", "--folder", str(tmp_path))
 
 
 def test_faults_in_containers_and_on_a_cluster_are_survived() -> None:
