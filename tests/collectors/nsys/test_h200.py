@@ -7,7 +7,10 @@ import gzip
 import json
 import lzma
 from collections import Counter, defaultdict
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from decimal import Decimal
+from functools import cache
 from pathlib import Path
 from statistics import mean, median
 from typing import Any
@@ -27,34 +30,39 @@ POINTS = [
     ("optimised", "", 20),
     ("optimised", "-blocking", 20),
 ]
-OPENED: dict[str, Trace] = {}
 IN_STEPS = (
     "SELECT l.step, s.name, s.dur_ns FROM step_launches l JOIN slices s USING (slice) "
     "WHERE s.kind = 'kernel' AND l.step IS NOT NULL ORDER BY l.step, s.ts_ns"
 )
 
 
-def open_trial(tmp_path: Path, trial: str, name: str = "trace") -> Trace:
-    """Normalise what a trial left, unpacked where it is xz; ranks keep their folders. Once a session."""
-    if trial in OPENED:
-        return OPENED[trial]
+Opener = Callable[[str], Trace]
+
+
+@pytest.fixture(scope="module")
+def open_trial(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Opener]:
+    """Gives the trace of what a trial left; each is normalised once."""
+    with ExitStack() as stack:
+        yield cache(lambda trial: stack.enter_context(trace_of(trial, tmp_path_factory.mktemp("trial"))))
+
+
+def trace_of(trial: str, folder: Path) -> Trace:
+    """Normalise what a trial left, unpacked where it is xz; ranks keep their folders."""
     files = []
     for file in sorted((H200 / trial).glob("rank*/*")):
         if file.name == "report.sqlite.xz":
-            place = tmp_path / name / file.parent.name
-            place.mkdir(parents=True)
+            place = folder / file.parent.name
+            place.mkdir()
             (place / "report.sqlite").write_bytes(lzma.decompress(file.read_bytes()))
             for beside in sorted((H200 / trial).glob("rank*/steps.json")):
-                other = tmp_path / name / beside.parent.name
+                other = folder / beside.parent.name
                 other.mkdir(exist_ok=True)
                 (other / "steps.json").write_bytes(beside.read_bytes())
             files.append(place / "report.sqlite")
         elif file.name in ("pt.trace.json.gz", "report.csv.gz"):
             files.append(file)
-    out = tmp_path / f"{name}-trace"
-    normalize(files, out)
-    OPENED[trial] = Trace(out)
-    return OPENED[trial]
+    normalize(files, folder / "trace")
+    return Trace(folder / "trace")
 
 
 def raw_kernels_a_step(trial: str) -> list[int]:
@@ -83,12 +91,10 @@ def raw_kernels_a_step(trial: str) -> list[int]:
 
 @pytest.mark.parametrize(("variant", "blocking", "kernels"), first(1, POINTS))
 def test_torch_and_nsys_agree_on_kernels_a_step_and_their_time(
-    tmp_path: Path, variant: str, blocking: str, kernels: int
+    open_trial: Opener, variant: str, blocking: str, kernels: int
 ) -> None:
     trial = f"transformer/{variant}-{{}}{blocking}-r1"
-    rows = {
-        tool: open_trial(tmp_path, trial.format(tool), tool).sql(IN_STEPS).rows for tool in ("torch", "nsys")
-    }
+    rows = {tool: open_trial(trial.format(tool)).sql(IN_STEPS).rows for tool in ("torch", "nsys")}
     assert raw_kernels_a_step(trial.format("torch")) == [kernels] * 3
     for found in rows.values():
         assert list(Counter(step for step, _, _ in found).values()) == [kernels] * 3
@@ -105,9 +111,9 @@ def test_torch_and_nsys_agree_on_kernels_a_step_and_their_time(
 
 
 @pytest.mark.parametrize("variant", ["baseline", "optimised"])
-def test_ncu_metrics_attach_to_the_same_kernels_in_launch_order(tmp_path: Path, variant: str) -> None:
-    nsys = open_trial(tmp_path, f"transformer/{variant}-nsys-r1", "nsys")
-    ncu = open_trial(tmp_path, f"transformer/{variant}-ncu-r1", "ncu")
+def test_ncu_metrics_attach_to_the_same_kernels_in_launch_order(open_trial: Opener, variant: str) -> None:
+    nsys = open_trial(f"transformer/{variant}-nsys-r1")
+    ncu = open_trial(f"transformer/{variant}-ncu-r1")
     launched = "SELECT s.name FROM slices s LEFT JOIN slices a ON a.slice = s.launch WHERE s.kind = 'kernel' "
     timeline = [normalise(name) for (name,) in nsys.sql(launched + "ORDER BY a.ts_ns, s.ts_ns").rows]
     replayed = [normalise(name) for (name,) in ncu.sql(launched + "ORDER BY s.slice").rows]
@@ -125,8 +131,8 @@ def test_ncu_metrics_attach_to_the_same_kernels_in_launch_order(tmp_path: Path, 
 
 
 @pytest.mark.parametrize("blocking", ["", "-blocking"])
-def test_launch_blocking_is_known_from_the_report(tmp_path: Path, blocking: str) -> None:
-    trace = open_trial(tmp_path, f"transformer/optimised-nsys{blocking}-r1")
+def test_launch_blocking_is_known_from_the_report(open_trial: Opener, blocking: str) -> None:
+    trace = open_trial(f"transformer/optimised-nsys{blocking}-r1")
     assert (trace.meta["launch_blocking"] is True) == bool(blocking)
 
 
@@ -145,8 +151,8 @@ def test_a_profiled_step_costs_little_where_the_gpu_is_the_limit() -> None:
 
 
 @pytest.mark.parametrize("tool", ["torch", "nsys"])
-def test_two_ranks_are_one_trace_with_aligned_clocks(tmp_path: Path, tool: str) -> None:
-    trace = open_trial(tmp_path, f"ddp/{tool}")
+def test_two_ranks_are_one_trace_with_aligned_clocks(open_trial: Opener, tool: str) -> None:
+    trace = open_trial(f"ddp/{tool}")
     rows = trace.sql(
         "SELECT p.rank, c.op, s.ts_ns + s.dur_ns FROM collectives c JOIN slices s USING (slice) "
         "JOIN tracks t USING (track) JOIN processes p USING (process) WHERE s.kind = 'kernel' ORDER BY 1, 3"
@@ -158,8 +164,8 @@ def test_two_ranks_are_one_trace_with_aligned_clocks(tmp_path: Path, tool: str) 
     assert max(apart) < 100_000  # ns; measured: 28 us
 
 
-def test_ranks_of_one_report_are_those_that_the_hook_saw(tmp_path: Path) -> None:
-    trace = open_trial(tmp_path, "ddp/nsys")
+def test_ranks_of_one_report_are_those_that_the_hook_saw(open_trial: Opener) -> None:
+    trace = open_trial("ddp/nsys")
     told = {
         json.loads(f.read_text())["pid"]: k for k in (0, 1) for f in (H200 / "ddp/nsys").glob(f"rank{k}/st*")
     }
@@ -172,18 +178,18 @@ def test_ranks_of_one_report_are_those_that_the_hook_saw(tmp_path: Path) -> None
     ).rows == [(3,)]
 
 
-def test_steps_lie_where_the_hook_saw_them(tmp_path: Path) -> None:
+def test_steps_lie_where_the_hook_saw_them(open_trial: Opener) -> None:
     """The report's clock against the hook's own: unix ns of each step's start; measured 0.2 ms apart."""
     trial = "transformer/baseline-nsys-r1"
-    trace = open_trial(tmp_path, trial)
+    trace = open_trial(trial)
     told = json.loads((H200 / trial / "rank0" / "steps.json").read_text())["steps"]
     seen = {f"profrun.step#{step['step']}": step["ts_ns"] for step in told}
     for name, ts in trace.sql("SELECT name, ts_ns FROM slices WHERE kind = 'step'").rows:
         assert abs(trace.meta["epoch_ns"] + ts - seen[name]) < 1_000_000
 
 
-def test_modules_nest_in_steps(tmp_path: Path) -> None:
-    trace = open_trial(tmp_path, "transformer/baseline-nsys-r1")
+def test_modules_nest_in_steps(open_trial: Opener) -> None:
+    trace = open_trial("transformer/baseline-nsys-r1")
     rows = trace.sql(
         "SELECT s.name, p.name FROM slices s LEFT JOIN slices p ON p.slice = s.parent "
         "WHERE s.kind IN ('range', 'step') ORDER BY s.ts_ns LIMIT 5"
@@ -200,16 +206,16 @@ def test_modules_nest_in_steps(tmp_path: Path) -> None:
 
 
 @pytest.mark.thorough
-def test_a_graphs_kernels_share_its_launch(tmp_path: Path) -> None:
-    nodes = open_trial(tmp_path, "graph/nsys-node", "nodes")
-    torch = open_trial(tmp_path, "graph/torch", "torch")
+def test_a_graphs_kernels_share_its_launch(open_trial: Opener) -> None:
+    nodes = open_trial("graph/nsys-node")
+    torch = open_trial("graph/torch")
     launches = (
         "SELECT a.name, count(*) FROM slices k JOIN slices a ON a.slice = k.launch WHERE k.kind = 'kernel' "
         "GROUP BY a.slice, a.name"
     )
     assert nodes.sql(launches).rows == torch.sql(launches).rows == [("cudaGraphLaunch", 3)] * 3
     assert nodes.sql("SELECT count(DISTINCT graph_node) FROM kernels").scalar() == 3
-    whole = open_trial(tmp_path, "graph/nsys-whole", "whole")
+    whole = open_trial("graph/nsys-whole")
     assert whole.meta["counts"]["slices"].get("kernel", 0) == 0
     assert whole.sql("SELECT name FROM slices WHERE name LIKE 'CUDA graph%'").rows == [("CUDA graph 1",)] * 3
     assert issues(whole)["graph-opaque"] == 3
