@@ -96,13 +96,12 @@ def test_a_disk_that_fills_up_is_one_line_and_resume_goes_on(
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
         real(fd, data, durable=durable)
 
-    monkeypatch.setattr(events_module, "write_all", filling)
-    done = call(capsys, "submit", write_job(here, STEPS, repeats=2))
+    with monkeypatch.context() as full:
+        full.setattr(events_module, "write_all", filling)
+        done = call(capsys, "submit", write_job(here, STEPS, repeats=2))
     assert done.code == 69
     (said,) = [line for line in done.err.splitlines() if "the disk is full" in line]
     assert said.startswith("profrun: the disk is full: ")
-    monkeypatch.undo()
-    os.chdir(here)
     done = program("resume", "last", "--json", cwd=here)
     assert done.code == 0, done.err
     assert [t["state"] for t in done.json["trials"]] == ["finished"] * 2
