@@ -82,6 +82,8 @@ def entries() -> list[Entry]:
             found.append(Entry(str(path.relative_to(DATA)), (path,)))
     for folder, pattern in TOGETHER:
         paths = tuple(sorted((DATA / folder).glob(pattern)))
+        if not paths:  # a machine without the folder of real files
+            continue
         found.append(Entry(f"{folder}/{pattern} ({len(paths)} files, one recording)", paths))
     for pattern in ("*.pt.trace.json.gz", "pt.trace.json.gz", "report.sqlite.xz", "report.csv.gz"):
         for path in sorted(OWN.rglob(pattern)):
