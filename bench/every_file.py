@@ -47,7 +47,7 @@ TOGETHER = (
     ("data/amd/rocprofv3-docs-samples-rocm6_3", "*_trace.csv"),
     ("data/amd/rocprofv3-docs-samples-rocm7", "*_trace.csv"),
 )
-"""Files that are one recording."""
+"""Folder and pattern of files that are one recording: ranks, databases, CSV families."""
 EVERY_TABLE = " UNION ALL ".join(
     f"SELECT '{name}', count(*) FROM \"{name}\"" for name in (*TABLES, *(view.name for view in VIEWS))
 )
@@ -124,19 +124,20 @@ class Walk:
             ["export", trace, "--to", "perfetto", "-o", f"{exported}.perfetto"],
             ["export", trace, "--to", "chrome", "-o", f"{exported}.json"],
         ]  # fmt: skip
-        compared = ((by, partial(_compare, trace, twin, by)) for by in BY_ALL_ELSE)
         return [
             *(partial(self.ask, label, READ, *words) for words in commands),
             partial(self.ask, label, JUDGED, "compare", trace, "vs", twin),
-            *(partial(self.call, label, f"comparison by {by}", compare) for by, compare in compared),
-            partial(self.call, label, "critical path", lambda: _critical_paths(trace)),
+            partial(self.call, label, "comparisons by all else", partial(_compare_by_all_else, trace, twin)),
+            partial(self.call, label, "critical path", partial(_critical_paths, trace)),
         ]
 
 
-def _compare(trace: str, twin: str, by: By) -> None:
-    """What ``--by`` chooses, as ``profrun compare`` prints it."""
-    with contextlib.suppress(InputError):  # traces without times, as the command above has judged
-        str(profrun.compare(trace, twin, by=by))
+def _compare_by_all_else(trace: str, twin: str) -> None:
+    """What ``--by`` chooses, each as ``profrun compare`` prints it. The two traces are opened once."""
+    with profrun.open(trace) as one, profrun.open(twin) as other:
+        for by in BY_ALL_ELSE:
+            with contextlib.suppress(InputError):  # traces without times, as the command above has judged
+                str(profrun.compare(one, other, by=by))
 
 
 def _critical_paths(trace: str) -> None:
@@ -153,8 +154,15 @@ def recordings() -> Iterator[tuple[str, list[Path]]]:
         for path in sorted((SHARED / folder).rglob("*")):
             if path.is_file() and path.suffix not in NOTES:
                 yield str(path.relative_to(SHARED)), [path]
+    yield from together()
+
+
+def together() -> Iterator[tuple[str, list[Path]]]:
+    """(folder and pattern, files) of each recording of several files that is there."""
     for folder, pattern in TOGETHER:
-        yield f"{folder}/{pattern}", sorted((SHARED / folder).glob(pattern))
+        files = sorted((SHARED / folder).glob(pattern))
+        if files:
+            yield f"{folder}/{pattern}", files
 
 
 def whole_run(walk: Walk, archive: Path) -> None:

@@ -20,7 +20,7 @@ def improvement_html(found: Improvement | None) -> Html | None:
         Column(
             "promised",
             lambda row: cells(row)[0] or "",
-            note="the most that the findings that ask for it allow together, of the step time",
+            note="the largest gain that the findings allow together, of the step time",
         ),
         Column(
             "measured", lambda row: cells(row)[1] or "", note="change of the step time without a profiler"

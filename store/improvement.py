@@ -59,10 +59,10 @@ class Promised:
 
 
 def promised_together(promises: Iterable[Promised]) -> float | None:
-    """The most that one change can gain that several findings ask for, as a part of the step.
+    """The most that one change can gain, as a part of the step, where several findings ask for it.
 
-    A change may take away what each of them found, so what they promise adds up, to the whole step at most.
-    Two findings may count the same time twice; then the sum is a looser bound, but still one.
+    The change may take away what each of them found, so their promises add up, to the whole step at most. If
+    two findings count the same time, the sum is larger than needed, but it is still an upper bound.
 
     Returns:
         The sum of the promises; None where no finding states a gain.

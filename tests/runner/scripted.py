@@ -80,6 +80,7 @@ class Scripted:
         stuck: ids that never end by themselves, only when they are cancelled.
         elsewhere: what ``trace_words`` says.
         steps: gives the durations of the steps that a trial leaves, ns; None for the usual ones.
+        begins: with ``steps``: gives the time at which a trial began, unix ns; None for the real one.
         warnings: gives the findings in ``exit.json`` of a trial.
         left: what it says of leftovers, one sentence for each time that it is asked.
         cleared: the trials that it was asked to clear, one list for each time.
@@ -99,6 +100,7 @@ class Scripted:
     left: list[str] = field(default_factory=list)
     cleared: list[list[str]] = field(default_factory=list)
     steps: Callable[[str], Sequence[int]] | None = None
+    begins: Callable[[], int] | None = None
     warnings: Callable[[str], tuple[Finding, ...]] = lambda trial: ()
     _seen: dict[str, int] = field(default_factory=dict)
 
@@ -140,7 +142,8 @@ class Scripted:
         if self.steps is None:
             leave(trial, state, warnings=said)
         else:
-            leave(trial, state, self.steps(trial_id), warnings=said)
+            began = {} if self.begins is None else {"started_ns": self.begins()}
+            leave(trial, state, self.steps(trial_id), warnings=said, **began)
         return Status(state)
 
     def logs(self, handle: Handle, run: Run, trial_id: str, *, follow: bool) -> Iterator[str]:

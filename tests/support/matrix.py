@@ -16,22 +16,14 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from bench.every_file import together
+
 from profrun.collectors.normalize import normalize
 from profrun.errors import ProfrunError
 from profrun.traces.trace import Trace
 from tests.conftest import DATA, ROOT
 
 OWN = ROOT / "tests" / "data"
-TOGETHER = (
-    ("h200/ddp", "ddp_rank*.json.gz"),
-    ("amd/kineto-rocm-multirank-derived", "rank*.json.gz"),
-    ("amd/rocpd-batched-gemm-mi300x", "**/*_results.db"),
-    ("amd/rocprofv3-csv-strix-halo-llamacpp", "*.csv"),
-    ("amd/rocprofv3-docs-samples-rocm6_3", "*_trace.csv"),
-    ("amd/rocprofv3-docs-samples-rocm7", "*_trace.csv"),
-)
-"""Folder and pattern of files that are one recording: ranks, databases, CSV families."""
-
 NO_PROFILES = (".md", ".py", ".jsonl", ".yaml", ".sh")
 """Notes and scripts beside the recordings: not listed."""
 
@@ -80,11 +72,9 @@ def entries() -> list[Entry]:
     for path in sorted(item for item in DATA.rglob("*") if item.is_file()):
         if path.suffix not in NO_PROFILES:
             found.append(Entry(str(path.relative_to(DATA)), (path,)))
-    for folder, pattern in TOGETHER:
-        paths = tuple(sorted((DATA / folder).glob(pattern)))
-        if not paths:  # a machine without the folder of real files
-            continue
-        found.append(Entry(f"{folder}/{pattern} ({len(paths)} files, one recording)", paths))
+    for name, files in together():
+        label = f"{name.removeprefix('data/')} ({len(files)} files, one recording)"
+        found.append(Entry(label, tuple(files)))
     for pattern in ("*.pt.trace.json.gz", "pt.trace.json.gz", "report.sqlite.xz", "report.csv.gz"):
         for path in sorted(OWN.rglob(pattern)):
             found.append(Entry(str(path.relative_to(ROOT)), (path,)))
