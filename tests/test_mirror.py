@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from tests.conftest import ROOT
 from tests.test_layout import ROOMS
 
@@ -59,3 +61,14 @@ def test_a_test_file_is_named_after_its_module() -> None:
 def test_an_exception_is_there_and_is_one() -> None:
     assert WHOLE.keys() <= set(FILES)
     assert [file for file in WHOLE if has_module(file)] == []
+
+
+def test_tests_with_real_tools_lie_where_ci_looks_for_them() -> None:
+    run = (ROOT / ".ci/run").read_text(encoding="utf-8")
+    (tools,) = re.findall(r'^tools="(.*?)"', run, re.MULTILINE)
+    marker = re.compile(rf"\bmark\.(?:{tools.replace(' or ', '|')})\b")
+    (places,) = re.findall(r'^    marked "\$@" (.*)$', run, re.MULTILINE)
+    marked = [path for path in TESTS.rglob("*.py") if marker.search(path.read_text(encoding="utf-8"))]
+    assert marked
+    folders = [ROOT / place for place in places.split()]
+    assert [path for path in marked if not any(map(path.is_relative_to, folders))] == []

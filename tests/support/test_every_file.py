@@ -1,7 +1,7 @@
 """No command ends in a bug of profrun on a real file, damaged ones included.
 
-Each recording is normalized, and asked a third of the questions of ``bench/every_file.py``, in turns. So each
-question is asked of some seventy recordings; ``python bench/every_file.py`` asks all of them of all.
+Each recording is normalized, and asked a sixth of the questions of ``bench/every_file.py``, in turns. So each
+question is asked of some thirty recordings; ``python bench/every_file.py`` asks all of them of all.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def test_commands_on_every_recording(number: int, label: str, paths: list[Path],
     walk = Walk(tmp_path)
     trace = str(tmp_path / "trace")
     if walk.ask(label, READ | REFUSED, "normalize", *map(str, paths), "-o", trace) == 0:
-        walk.trace(label, trace, first=number, every=3)
+        walk.trace(label, trace, first=number, every=6)
         shutil.rmtree(trace)
     assert walk.wrong == []
 

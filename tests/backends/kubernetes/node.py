@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import base64
 import contextlib
+import itertools
 import os
 import re
 import signal
@@ -25,9 +26,14 @@ INDEX = "batch.kubernetes.io/job-completion-index"
 
 
 def own_pids() -> list[str]:
-    """Words that start a command as first process of a PID namespace; none where this user may not."""
-    for more in ((), ("--user", "--map-root-user")):
-        argv = ["unshare", *more, "--pid", "--fork"]
+    """Words that start a command as first process of a PID namespace; none where this user may not.
+
+    With a /proc of its own, as in a pod, where that is allowed: without it a wrapper looks for what its
+    command left among the processes of this machine, and waits 14 s for them to end.
+    """
+    users = ((), ("--user", "--map-root-user"))
+    for proc, user in itertools.product((("--mount-proc",), ()), users):
+        argv = ["unshare", *user, "--pid", "--fork", *proc]
         with contextlib.suppress(FileNotFoundError):
             if subprocess.run([*argv, "true"], capture_output=True, check=False).returncode == 0:
                 return argv

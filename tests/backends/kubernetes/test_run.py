@@ -280,7 +280,7 @@ def test_nodes_of_a_trial_share_its_folder_and_give_one_answer(
 
 @pytest.mark.thorough
 @pytest.mark.parametrize("parallel", [1, 2])
-def test_trials_of_several_nodes_run_one_after_another(
+def test_no_more_trials_of_several_nodes_run_at_once_than_the_job_allows(
     cluster: Cluster, server: Server, tmp_path: Path, parallel: int
 ) -> None:
     (tmp_path / "work.py").write_text(WORK)
@@ -290,13 +290,13 @@ def test_trials_of_several_nodes_run_one_after_another(
         lives = [pod for pod in server.of("pods") if pod["status"]["phase"] == "Running"]
         return len({pod["metadata"]["labels"]["job-name"] for pod in lives})
 
-    driven = Driven(tmp_path, nodes=2, parallel=parallel, rest="collectors: [none]\nrepeats: 4")
+    driven = Driven(tmp_path, nodes=2, parallel=parallel, rest=f"collectors: [none]\nrepeats: {parallel + 1}")
     while driven.thread.is_alive():
         most.append(running())
         time.sleep(0.02)
-    assert driven.states() == ["finished"] * 4
+    assert driven.states() == ["finished"] * (parallel + 1)
     assert max(most) <= parallel
-    assert len(server.of("jobs")) == 4
+    assert len(server.of("jobs")) == parallel + 1
 
 
 def test_the_doctor_asks_a_node_and_leaves_nothing(

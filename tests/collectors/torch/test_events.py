@@ -22,7 +22,7 @@ from profrun.collectors.torch.events import MISSING, Field, Parser, Refused, lib
 from profrun.collectors.torch.reader_stage import OWNER
 from tests.collectors.torch.test_exact import FILES, MORE
 from tests.collectors.torch.test_fuzz import MUTATIONS, original
-from tests.conftest import ROOT, examples, first, missing, need_tool, shared_data
+from tests.conftest import ROOT, THOROUGH, examples, first, missing, need_tool, shared_data
 
 FIELDS = (
     Field("ph", "ph", "text", inside=False),
@@ -325,7 +325,10 @@ def tables(folder: Path) -> Iterator[tuple[str, list[Any]]]:
         yield table, con.execute(f"SELECT * FROM {table} ORDER BY ALL").fetchall()
 
 
-@pytest.mark.parametrize("name", first(2, sorted({*FILES, *MORE}, key=lambda name: name.rsplit("/")[-1])))
+BY_NAME = sorted({*FILES, *MORE}, key=lambda name: name.rsplit("/")[-1])
+
+
+@pytest.mark.parametrize("name", first(2, BY_NAME if THOROUGH else BY_NAME[::3]))
 def test_the_trace_is_the_same_without_the_parser(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
