@@ -165,8 +165,14 @@ def together() -> Iterator[tuple[str, list[Path]]]:
             yield f"{folder}/{pattern}", files
 
 
-def whole_run(walk: Walk, archive: Path) -> None:
-    """A run of an earlier version: its own commands, and each of its traces."""
+def whole_run(walk: Walk, archive: Path, every: int = 1) -> None:
+    """A run of an earlier version: its own commands, and each of its traces.
+
+    Args:
+        walk: where answers are kept.
+        archive: the packed run.
+        every: ask each trace only one of so many questions, in turns.
+    """
     label = f"h200_runs/{archive.name}"
     with tarfile.open(archive) as packed:
         packed.extraction_filter = getattr(tarfile, "data_filter", None)  # none before Python 3.11.4
@@ -174,10 +180,10 @@ def whole_run(walk: Walk, archive: Path) -> None:
     (run,) = (walk.folder / "runs").iterdir()
     for words in (["status"], ["blocking"], ["report", "--out", str(walk.folder / "run.html")]):
         walk.ask(label, JUDGED, words[0], str(run), *words[1:])
-    for trial in sorted((run / "trials").iterdir()):
+    for number, trial in enumerate(sorted((run / "trials").iterdir())):
         walk.ask(label, READ, "logs", str(run), trial.name)
         if (trial / "trace").is_dir():
-            walk.trace(f"{label} {trial.name}", str(trial / "trace"))
+            walk.trace(f"{label} {trial.name}", str(trial / "trace"), first=number, every=every)
         for rank in sorted((trial / "raw").iterdir()):
             files = [str(path) for path in rank.iterdir() if not path.name.endswith(".key_averages.json")]
             for path in files:

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from profrun.cli.streams import open_closed
+from profrun.store.state import read_state
 from tests.cli.programs import STEPS, last_run, wait_until, write_job
 from tests.cli.running import program
 from tests.conftest import first
@@ -35,6 +36,7 @@ def test_a_detached_run_with_closed_streams_ends_as_any_other(tmp_path: Path) ->
     write_job(tmp_path, STEPS)
     assert shell(tmp_path, "$P submit job.yaml --detach >&- 2>&- <&-") == 0
     wait_until(lambda: program("status", "--json", cwd=tmp_path).json["state"] == "finished")
+    wait_until(lambda: not read_state(last_run(tmp_path)).driven)  # the report is made after the last trial
     assert last_run(tmp_path).path.joinpath("report.html").exists()
 
 
