@@ -66,8 +66,8 @@ def merge(base: Mapping[str, Any], patch: Mapping[str, Any], at: Path = ()) -> d
         at: where ``base`` is, for messages.
 
     Raises:
-        MergeError: the patch has another shape than what it is laid over, an item lacks its merge key, or a
-            directive is not known.
+        MergeError: the patch has another shape than what it is laid over, an item lacks its merge key or has
+            a list, a mapping or a fraction there, or a directive is not known.
     """
     merged = dict(base)
     for key, value in patch.items():
@@ -104,6 +104,8 @@ def _list(base: list[Any], patch: list[Any], at: Path) -> list[Any]:
     for number, item in enumerate(patch):
         if not isinstance(item, Mapping) or item.get(name) is None:
             raise MergeError((*at, str(number)), f"has no {name}, by which items of this list are found")
+        if not isinstance(item[name], (str, int)):
+            raise MergeError((*at, str(number), name), "is neither a text nor a whole number")
         here = (*at, str(item[name]))
         index = next((i for i, known in enumerate(merged) if known.get(name) == item[name]), None)
         if _DIRECTIVE in item:

@@ -168,6 +168,8 @@ def test_lists_with_a_merge_key_are_merged_by_it_and_others_are_replaced() -> No
             "spec.env[0] has no name, by which items of this list are found",
         ),
         ({"spec": {"env": ["A"]}}, "spec.env[0] has no name, by which items of this list are found"),
+        ({"spec": {"env": [{"name": ["A"]}]}}, "spec.env[0].name is neither a text nor a whole number"),
+        ({"spec": {"env": [{"name": {}}]}}, "spec.env[0].name is neither a text nor a whole number"),
         ({"spec": {"$patch": "replace"}}, "spec.$patch is not known; only an item of a list may have"),
         ({"spec": {"$retainKeys": ["a"]}}, "spec.$retainKeys is not known"),
         (
