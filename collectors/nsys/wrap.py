@@ -137,12 +137,14 @@ def reason(log: str, *, windowed: bool = True, reported: bool = False) -> str | 
 def not_started(log: str) -> str | None:
     """What nsys printed, where it failed before it could start the program; None: it says nothing of that.
 
-    nsys and its agent are two processes. 9 of 340 starts of 2024.2.3, four at a time on two cores, lost the
-    connection between them within 0.2 s. nsys exits with 1 then, and the next attempt works. How
-    far the start has got decides which text nsys prints. It printed "Agent launcher failed" and "Failed to
-    probe the process" where its agent or its launcher was killed 0.04 to 0.07 s after the start. 7 of
-    500 starts, twelve at a time beside six busy processes on two cores, ended because ``sem_open`` did not
-    find a semaphore that nsys makes for its own processes.
+    nsys and its agent are two processes. How far the start has got decides which text nsys prints; it exits
+    with 1 then, and the next attempt works. What was seen of 2024.2.3 on two cores:
+
+    - 9 of 340 starts, four at a time, lost the connection between the two within 0.2 s.
+    - Where its agent or its launcher was killed 0.04 to 0.07 s after the start, nsys printed "Agent launcher
+      failed" and "Failed to probe the process".
+    - 7 of 500 starts, twelve at a time beside six busy processes, ended because ``sem_open`` did not find a
+      semaphore that nsys makes for its own processes.
 
     Args:
         log: stdout and stderr of ``nsys profile``.

@@ -28,8 +28,8 @@ INDEX = "batch.kubernetes.io/job-completion-index"
 def own_pids() -> list[str]:
     """Words that start a command as first process of a PID namespace; none where this user may not.
 
-    With a /proc of its own, as in a pod, where that is allowed: without it a wrapper looks for what its
-    command left among the processes of this machine, and waits 14 s for them to end.
+    The namespace has a /proc of its own, as in a pod, where this user may mount one. Without it a wrapper
+    takes all processes of this machine for what its command has left, and waits 14 s for them to end.
     """
     users = ((), ("--user", "--map-root-user"))
     for proc, user in itertools.product((("--mount-proc",), ()), users):

@@ -284,19 +284,19 @@ def test_no_more_trials_of_several_nodes_run_at_once_than_the_job_allows(
     cluster: Cluster, server: Server, tmp_path: Path, parallel: int
 ) -> None:
     (tmp_path / "work.py").write_text(WORK)
-    most = []
+    most, trials = [], parallel + 1
 
     def running() -> int:
         lives = [pod for pod in server.of("pods") if pod["status"]["phase"] == "Running"]
         return len({pod["metadata"]["labels"]["job-name"] for pod in lives})
 
-    driven = Driven(tmp_path, nodes=2, parallel=parallel, rest=f"collectors: [none]\nrepeats: {parallel + 1}")
+    driven = Driven(tmp_path, nodes=2, parallel=parallel, rest=f"collectors: [none]\nrepeats: {trials}")
     while driven.thread.is_alive():
         most.append(running())
         time.sleep(0.02)
-    assert driven.states() == ["finished"] * (parallel + 1)
+    assert driven.states() == ["finished"] * trials
     assert max(most) <= parallel
-    assert len(server.of("jobs")) == parallel + 1
+    assert len(server.of("jobs")) == trials
 
 
 def test_the_doctor_asks_a_node_and_leaves_nothing(

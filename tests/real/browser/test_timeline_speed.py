@@ -140,12 +140,10 @@ def test_zooming_is_smooth(chromium: Any, large: tuple[int, Path]) -> None:
     timed.page.locator("canvas").scroll_into_view_if_needed()
     for whole in (True, False):
         cpu, wall = [], []
-        for _ in range(5):  # other work can only make it slower
+        for _ in range(5):
             before = timed.seconds()
             wall.append(timed.page.evaluate(ZOOM, [whole, FRAMES]))
             cpu.append(1000 * (timed.seconds() - before) / FRAMES)
-            if cpu[-1] < LIMITS[count][2]:
-                break
         print(
             f"\n{count} slices, from the {'whole trace' if whole else 'typical steps'}: "
             f"{1000 * FRAMES / min(wall):.0f} frames per second, {min(cpu):.1f} CPU ms per frame, "
