@@ -1,7 +1,7 @@
 """No command ends in a bug of profrun on a real file, damaged ones included.
 
 Each recording is normalized, and asked a sixth of the questions of ``bench/every_file.py``, in turns. So each
-question is asked of some thirty recordings. Each trace of a run of an earlier version is asked a third of these
+question is asked of some thirty recordings. A trace of a run of an earlier version is asked a third of these
 questions. ``python bench/every_file.py`` asks all of them of all.
 """
 
