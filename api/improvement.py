@@ -16,7 +16,7 @@ from profrun.reports.improve_text import improvement_parts
 from profrun.reports.terminal_layout import lay_out
 from profrun.runner import improve as stages
 from profrun.runner import pipeline
-from profrun.runner.improve_jobs import is_job_file, job_of_run, run_to_improve, spec_and_job
+from profrun.runner.improve_jobs import is_job_file, run_to_improve, source_of, spec_and_job
 from profrun.runner.report import write_run_report
 from profrun.store import runs as store
 from profrun.store.improvement import Improvement as ImprovementValue
@@ -69,7 +69,8 @@ def improve(
             for, and all variants.
         accept: what counts as the same result: the largest relative difference, or words such as
             ``"loss within 1%"``. None: what the kind of the change allows.
-        variant: the one to improve; None: the first.
+        variant: the one to improve; None: the first. ``"improved"`` of a run that was improved goes on from
+            what helped.
         rounds: the most trials of each experiment, at least 3.
         backend: local, docker, slurm or kubernetes.
         set: ``path=value`` overrides of a job, one or several.
@@ -94,7 +95,7 @@ def improve(
         accept=parse_accept(accept) if isinstance(accept, str) else accept,
         rounds=rounds,
     )
-    source, job = _source(job_or_run, wishes.root, overrides_of(set))
+    source, job = _source(job_or_run, wishes.root, overrides_of(set), variant)
     told = observer or Silent()
 
     def carry_out(prepared: pipeline.PreparedRun) -> RunState:
@@ -111,7 +112,7 @@ def improve(
 
 
 def _source(
-    job_or_run: str | Path | Run, root: Path, overrides: Sequence[str]
+    job_or_run: str | Path | Run, root: Path, overrides: Sequence[str], variant: str | None
 ) -> tuple[Spec | store.Run, Job]:
     """The spec of a job file, or a run, and the job."""
     named = str(job_or_run.path if isinstance(job_or_run, Run) else job_or_run)
@@ -120,4 +121,4 @@ def _source(
     if overrides:
         raise UsageError("a run that exists is improved as it is", fix="leave out `set`, or name its job")
     run = run_to_improve(store.find(root, named))
-    return run, job_of_run(run)
+    return source_of(run, variant)

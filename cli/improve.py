@@ -34,6 +34,7 @@ EXAMPLES = (
     ("profrun improve job.yaml", "find out what makes a job's program faster"),
     ("profrun improve last --budget 1h", "the same for a run that exists"),
     ("profrun improve last --only dataloader-stall", "try what one finding asks for"),
+    ("profrun improve last --variant improved", "go on from what helped"),
     ("profrun improve last --only compile --accept 'loss within 1%'", "try one change"),
 )
 
@@ -98,7 +99,7 @@ def command(
         accept=None if accept is None else parse_accept(accept),
         rounds=rounds,
     )
-    source, job = _source(what, root, set_ or ())
+    source, job = _source(what, root, set_ or (), variant)
     if dry_run:
         _show_plan(source, job, wishes, json_=json_)
         return
@@ -120,10 +121,12 @@ def _seconds(text: str) -> float:
         raise UsageError(f"--budget {text} is no time", fix=str(error)) from None
 
 
-def _source(what: str, root: Path, overrides: list[str] | tuple[str, ...]) -> tuple[Spec | Run, Job]:
+def _source(
+    what: str, root: Path, overrides: list[str] | tuple[str, ...], variant: str | None
+) -> tuple[Spec | Run, Job]:
     """The spec of a job file, or a run, and the job."""
     from profrun.errors import UsageError
-    from profrun.runner.improve_jobs import is_job_file, job_of_run, run_to_improve, spec_and_job
+    from profrun.runner.improve_jobs import is_job_file, run_to_improve, source_of, spec_and_job
     from profrun.store.runs import find
 
     if is_job_file(what):
@@ -136,7 +139,7 @@ def _source(what: str, root: Path, overrides: list[str] | tuple[str, ...]) -> tu
     run = run_to_improve(named)
     if run != named:
         note(f"{named.name} is a stage of the improvement of {run.name}")
-    return run, job_of_run(run)
+    return source_of(run, variant)
 
 
 def _carry_out(source: Spec | Run, job: Job, wishes: Wishes, *, json_: bool, verbose: bool) -> None:
@@ -162,18 +165,19 @@ def _carry_out(source: Spec | Run, job: Job, wishes: Wishes, *, json_: bool, ver
 def _show(run: Run, found: Improvement, report: Path, *, verbose: bool) -> None:
     """Print what was found, and where it is."""
     from profrun.contract.units import elapsed_text
-    from profrun.jobs.load import load_job
-    from profrun.reports.improve_text import improvement_parts
+    from profrun.reports.improve_text import improvement_parts, next_command
     from profrun.reports.terminal_layout import Prose
 
     tell(Prose(f"improve ended after {elapsed_text(found.spent_s)}", label=run.name))
     say()
     tell(*improvement_parts(found))
     say()
-    if run.improved.exists():
-        variant = list(load_job(run.improved).variants)[-1]
-        say(f"job:    {shown_path(run.improved)}, variant '{variant}'")
+    if found.improved:
+        say(f"job:    {shown_path(run.improved)}, variant '{found.improved}'")
     say(f"report: {shown_path(report)}")
+    go_on = next_command(found)
+    if go_on is not None:
+        say(f"next:   {go_on}")
     for name in (found.experiments_run, found.together_run) if verbose else ():
         if name:
             say(f"stage:  {shown_path(run.path.parent / name)}")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from profrun.reports.html import Html, chip, el
 from profrun.reports.html_table import Column, table
-from profrun.reports.improve_text import answer, cells, permanent, ranked, told
+from profrun.reports.improve_text import answer, cells, next_command, permanent, ranked, told
 from profrun.store.improvement import ExperimentResult, Improvement
 
 _CLASSES = {"proven": "held", "slower": "failed", "failed": "failed", "not the same": "failed"}
@@ -36,7 +36,7 @@ def improvement_html(found: Improvement | None) -> Html | None:
     rows = ranked(found.settled)
     if any(one.explained for one in rows):
         columns.append(Column("what changed inside of a step", _inside, note="of profiled trials"))
-    kept = permanent(found)
+    kept, go_on = permanent(found), next_command(found)
     runs = [name for name in (found.experiments_run, found.together_run) if name]
     return el(
         "div",
@@ -44,6 +44,7 @@ def improvement_html(found: Improvement | None) -> Html | None:
         table("experiments", columns, rows, caption="Experiments", limit=400, whole=True),
         el("h4", "To keep what helped") if kept else None,
         el("ul", (el("li", f"{text}: ", el("code", line)) for text, line in kept)) if kept else None,
+        el("p", "To go on: ", el("code", go_on)) if go_on else None,
         el("p", "Trials and reports: ", (_link(name) for name in runs), class_="note") if runs else None,
     )
 

@@ -65,6 +65,19 @@ def answer(found: Improvement) -> list[str]:
     return lines
 
 
+def next_command(found: Improvement) -> str | None:
+    """The command that goes on: from what helped, or with what was not tried; None where all was tried."""
+    if found.improved:
+        return f"profrun improve {found.run} --variant {found.improved}"
+    names = [_name_to_ask(one) for one in found.experiments if one.state == "not tried"]
+    return f"profrun improve {found.run} --only {','.join(names)}" if names else None
+
+
+def _name_to_ask(one: ExperimentResult) -> str:
+    """The name with which ``--only`` asks for an experiment."""
+    return one.changes[0] if len(one.changes) == 1 and not one.values else one.name
+
+
 def _of_together(together: ExperimentResult) -> str:
     """What everything that helped gives at once, one sentence."""
     with_ = " and ".join(together.changes) or together.name

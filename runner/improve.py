@@ -35,6 +35,7 @@ from profrun.runner.improve_jobs import (
     base_variant,
     free_name,
     improved_job,
+    improved_name,
     keep_user_job,
     own_experiments,
     public_text,
@@ -166,6 +167,9 @@ def planned(state: RunState, job: Job, wishes: Wishes) -> Planned:
 def asked_for(state: RunState, job: Job, base: str, only: Sequence[str]) -> tuple[Experiment, ...]:
     """The experiments of a run: what its findings ask for, and the job's other variants.
 
+    The first variant of a job is what the others are meant to improve. So where another one is the base, the
+    others are experiments only where ``only`` names them.
+
     Raises:
         UsageError: ``only`` names no rule, no change and no other variant.
         InconclusiveError: no recording of the base tells what could be gained, and there is nothing else.
@@ -175,7 +179,8 @@ def asked_for(state: RunState, job: Job, base: str, only: Sequence[str]) -> tupl
     if record is not None and record.trace is not None:
         with Trace(record.trace) as trace:
             findings = diagnosed(trace, record, state).findings
-    own = [one for one in own_experiments(job, base) if not only or one.name in only]
+    first = base == base_variant(job, None)
+    own = [one for one in own_experiments(job, base) if (one.name in only if only else first)]
     others = [name for name in only if all(name != one.name for one in own)]
     asked = experiments_of(findings, others, job.changes.get(base, ())) if others or not only else ()
     if not own and not asked and (record is None or record.trace is None):
@@ -287,6 +292,7 @@ class _Stages:
         found = replace(found, together_run=state.run.name, together=together, left_out=left)
         if together.state == "proven":
             write_text(self._state.run.improved, public_text(improved_job(self._job, found.base, kept)))
+            found = replace(found, improved=improved_name(self._job))
         return self._keep(found)
 
     def _has_time(self, found: Improvement) -> bool:
@@ -294,7 +300,7 @@ class _Stages:
         trials = 2 * (found.rounds + 1)
         return (
             found.budget_s is None
-            or time.monotonic() - self._began + trials * _trial_s(self._state) <= found.budget_s
+            or time.monotonic() - self._began + trials * max(_trials_s(self._state)) <= found.budget_s
         )
 
     def end(self, found: Improvement) -> Improvement:
@@ -353,9 +359,14 @@ def _need_end(state: RunState, base: Run) -> None:
 def _chosen(
     state: RunState, asked: Sequence[Experiment], wishes: Wishes, spent_s: float
 ) -> tuple[list[Experiment], dict[str, str]]:
-    """The experiments for which the budget has time, at least one; name -> why another is not tried."""
+    """The experiments for which the budget probably has time, at least one; name -> why another is not tried.
+
+    The shortest trial of the base counts: the first one also reads files that no cache holds yet, and others
+    may use the machine. If the trials then take longer, the rounds keep the time for a few experiments
+    (``runner.round_time``). But nothing takes up an experiment again that is left out here.
+    """
     left = _time_for_rounds(state, wishes, spent_s)
-    one_round = _trial_s(state) * min(FIRST, wishes.rounds)
+    one_round = min(_trials_s(state)) * min(FIRST, wishes.rounds)
     count = max(1, int(left / one_round) - 1) if one_round else len(asked)
     short = f"the budget of {wishes.budget_s / 60:.3g} min is too short for it"
     return list(asked[:count]), {one.name: short for one in asked[count:]}
@@ -364,13 +375,13 @@ def _chosen(
 def _time_for_rounds(state: RunState, wishes: Wishes, spent_s: float) -> float:
     """Seconds of the budget that are left for the rounds of experiments: at least half of what is left."""
     left = wishes.budget_s - spent_s
-    return max(1.0, left / 2, left - _TOGETHER_TRIALS * _trial_s(state))
+    return max(1.0, left / 2, left - _TOGETHER_TRIALS * min(_trials_s(state)))
 
 
-def _trial_s(state: RunState) -> float:
-    """Seconds that a trial without a profiler takes: the longest of those that ended."""
-    took = (one.took_ns for one in state.trials if one.collector == UNPROFILED)
-    return max((ns for ns in took if ns is not None), default=0) / 1e9
+def _trials_s(state: RunState) -> Sequence[float]:
+    """Seconds that each trial without a profiler took; 0 where none has ended."""
+    took = [one.took_ns for one in state.trials if one.collector == UNPROFILED]
+    return [ns / 1e9 for ns in took if ns is not None] or [0.0]
 
 
 def _asked_first(found: Improvement, wishes: Wishes) -> Wishes:

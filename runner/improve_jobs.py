@@ -15,6 +15,7 @@ from profrun.backends.base import WRAPPED
 from profrun.contract.changes import parse
 from profrun.contract.private import Private
 from profrun.contract.profilers import COUNTERS, MAPPING, TIMELINE, UNPROFILED, profiler
+from profrun.contract.redact import HIDDEN
 from profrun.contract.results import Results
 from profrun.errors import UsageError
 from profrun.jobs.change_kinds import Sequential
@@ -81,6 +82,33 @@ def job_of_run(run: Run) -> Job:
     return spec_and_job(run.user_job if run.user_job.exists() else run.resolved, ())[1]
 
 
+def source_of(run: Run, variant: str | None) -> tuple[Spec | Run, Job]:
+    """What is improved where a user names a run: the run itself, or the job with what helped there.
+
+    Args:
+        run: that is to be improved (``run_to_improve``).
+        variant: that the user names. Where only ``improved.yaml`` of the run has it, that job is improved.
+
+    Returns:
+        The run or the spec of that job; and the job of either.
+
+    Raises:
+        UsageError: as ``job_of_run``; or that job has no secrets, so it cannot run.
+    """
+    job = job_of_run(run)
+    if variant is None or variant in job.variants or not run.improved.exists():
+        return run, job
+    spec, improved = spec_and_job(run.improved, ())
+    if variant not in improved.variants:
+        return run, job
+    if HIDDEN in spec.text:
+        raise UsageError(
+            f"{run.improved} hides secrets, so its program cannot run",
+            fix=f"write them in a copy, then `profrun improve COPY --variant {variant}`",
+        )
+    return spec, improved
+
+
 def keep_user_job(run: Run, job: Job) -> None:
     """Keep the user's job in the folder of the base run that was made of it, so that an improvement that was
     interrupted goes on with all its variants, collectors and repeats.
@@ -109,7 +137,7 @@ def base_variant(job: Job, wanted: str | None) -> str:
 
 
 def own_experiments(job: Job, base: str) -> tuple[Experiment, ...]:
-    """The other variants of a job: each is an experiment of the user's own."""
+    """The other variants of a job: each may be an experiment of the user's own."""
     return tuple(
         Experiment(name, job.changes.get(name, ()), values)
         for name, values in job.variants.items()
@@ -189,9 +217,14 @@ def public_text(job: Job) -> str:
     return kept_texts("", plan, redactor_of(plan))[1]
 
 
+def improved_name(job: Job) -> str:
+    """The name of the variant that ``improved_job`` adds."""
+    return free_name(job, IMPROVED)
+
+
 def improved_job(job: Job, base: str, kept: Experiment) -> Job:
     """The user's job with one more variant, ``improved``: the base with everything that helped."""
-    name = free_name(job, IMPROVED)
+    name = improved_name(job)
     values = {**job.variants[base], **kept.values}
     changes = with_own(job.changes.get(base, ()), kept.changes)
     return replace(

@@ -157,6 +157,8 @@ class Improvement:
         rounds: the most trials of each variant.
         worth: smallest gain that was looked for, as a part of the step.
         done: all stages have ended.
+        improved: name of the variant with everything that helped, in ``improved.yaml``; empty where nothing
+            was kept.
     """
 
     run: str
@@ -174,6 +176,7 @@ class Improvement:
     worth: float = 0.0
     accept: float | None = None
     done: bool = False
+    improved: str = ""
     format: int = FORMAT
 
     @property

@@ -119,7 +119,7 @@ def test_what_would_be_run_of_a_run(base: Run, capsys: Capture) -> None:
 def test_what_the_budget_does_not_allow_is_named_before(
     base: Run, capsys: Capture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("profrun.runner.improve._trial_s", lambda state: 60.0)
+    monkeypatch.setattr("profrun.runner.improve._trials_s", lambda state: [60.0])
     done = call(capsys, "improve", base.name, "--dry-run", "--budget", "2m")
     assert done.code == 0, done.err
     assert done.err == "not tried: tf32: the budget of 2 min is too short for it\n"
@@ -194,6 +194,7 @@ def improved(base: Run, monkeypatch: pytest.MonkeyPatch) -> Improvement:
         together_run="train-together-1",
         spent_s=61.0,
         done=True,
+        improved="improved-again",
     )
 
     def improve(
@@ -202,7 +203,6 @@ def improved(base: Run, monkeypatch: pytest.MonkeyPatch) -> Improvement:
         return base, found
 
     write_improvement(base, found)
-    base.improved.write_text(SPEC.replace("base: {}", "base: {}, improved-again: {}"))
     monkeypatch.setattr("profrun.runner.improve.improve", improve)
     return found
 
@@ -215,9 +215,10 @@ def test_the_answer_is_printed_with_where_everything_is(
     lines = done.out.splitlines()
     assert lines[1] == f"{base.name}: improve ended after 1 min 01 s"
     assert "step 30 ms -> 9 ms" in done.out
-    assert lines[-4:] == [
+    assert lines[-5:] == [
         f"job:    runs/{base.name}/improved.yaml, variant 'improved-again'",
         f"report: runs/{base.name}/report.html",
+        f"next:   profrun improve {base.name} --variant improved-again",
         "stage:  runs/train-experiments-1",
         "stage:  runs/train-together-1",
     ]
@@ -229,8 +230,26 @@ def test_one_document_is_printed(base: Run, improved: Improvement, capsys: Captu
     done = call(capsys, "improve", "last", "--json")
     assert (done.code, done.err) == (0, "")
     assert from_json(Improvement, done.json) == improved
-    base.improved.unlink()
-    assert "improved.yaml" not in call(capsys, "improve", "last").out
+
+
+def test_where_nothing_is_left_to_try_no_command_goes_on(
+    base: Run, improved: Improvement, capsys: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = replace(improved, improved="", together=None)
+    monkeypatch.setattr("profrun.runner.improve.improve", lambda *_: (base, found))
+    done = call(capsys, "improve", "last")
+    assert done.out.splitlines()[-1] == f"report: runs/{base.name}/report.html"
+    assert "improved.yaml" not in done.out
+
+
+def test_what_helped_is_improved_further_by_the_name_of_its_variant(base: Run, capsys: Capture) -> None:
+    base.improved.write_text(
+        SPEC.replace("base: {}", "base: {}, improved: {}") + "changes: {improved: [tf32]}\n"
+    )
+    done = call(capsys, "improve", "last", "--variant", "improved", "--dry-run")
+    assert done.code == 0, done.err
+    assert done.out.startswith("# train on local: 3 trials, nothing is started\n\n## 000-improved-none-r1\n")
+    assert "# changed in the program: tf32: " in done.out
 
 
 def test_the_run_of_a_stage_stands_for_the_run_that_it_belongs_to(

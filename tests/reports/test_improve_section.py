@@ -97,3 +97,9 @@ def test_names_and_reasons_stay_text() -> None:
     assert not page.every("img")
     assert not page.every("script")
     assert page.text.count(BAD) >= 5
+
+
+def test_the_command_that_goes_on_is_shown() -> None:
+    command = "profrun improve train-1 --variant improved"
+    assert command in [one.text for one in section(replace(FOUND, improved="improved")).every("code")]
+    assert "To go on" not in section(replace(FOUND, experiments=(LOADER,))).text

@@ -6,7 +6,15 @@ from dataclasses import replace
 
 import pytest
 
-from profrun.reports.improve_text import answer, cells, improvement_parts, permanent, ranked, told
+from profrun.reports.improve_text import (
+    answer,
+    cells,
+    improvement_parts,
+    next_command,
+    permanent,
+    ranked,
+    told,
+)
 from profrun.reports.terminal_layout import Style, lay_out
 from profrun.store.improvement import ExperimentResult, Improvement, Promised, SameAnswer
 
@@ -184,6 +192,29 @@ def test_what_helped_stands_first_the_largest_gain_before_the_others() -> None:
 def test_the_answer(found: Improvement, lines: list[str]) -> None:
     assert answer(found) == lines
     assert permanent(found) == []
+
+
+@pytest.mark.parametrize(
+    ("found", "command"),
+    [
+        (replace(FOUND, improved="improved-again"), "profrun improve train-1 --variant improved-again"),
+        (
+            replace(
+                FOUND,
+                experiments=(
+                    EXPERIMENTS[-1],
+                    replace(LOADER, state="not tried"),
+                    ExperimentResult("many", values={"workers": 4}, state="not tried"),
+                    ExperimentResult("both", ("tf32", "set-to-none"), state="not tried"),
+                ),
+            ),
+            "profrun improve train-1 --only tf32,loader-workers=4,many,both",
+        ),
+        (replace(FOUND, experiments=(LOADER,)), None),
+    ],
+)
+def test_the_command_that_goes_on(found: Improvement, command: str | None) -> None:
+    assert next_command(found) == command
 
 
 def test_own_variants_are_kept_by_their_values() -> None:

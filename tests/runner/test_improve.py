@@ -21,7 +21,7 @@ from profrun.jobs.model import Job
 from profrun.plans.make import make_plan
 from profrun.runner.drive import drive
 from profrun.runner.improve import Wishes, asked_for, improve, planned
-from profrun.runner.improve_jobs import job_of_run, run_to_improve
+from profrun.runner.improve_jobs import job_of_run, run_to_improve, source_of
 from profrun.runner.interrupt import Interrupts
 from profrun.runner.pipeline import PreparedRun, plan, prepare, reopen
 from profrun.runner.planning import plan_of
@@ -218,7 +218,7 @@ def test_the_last_stage_goes_on_until_the_gain_is_known_well_where_there_is_time
     rounds: int,
 ) -> None:
     asks(TF32)
-    monkeypatch.setattr("profrun.runner.improve._trial_s", lambda state: trial_s)
+    monkeypatch.setattr("profrun.runner.improve._trials_s", lambda state: [1.0, trial_s])
     driver = Driver({"tf32": 0.8, "together": 0.8}, noise)
     _, found = improve(*job_at(tmp_path), wishes(tmp_path, budget_s=1e4), driver)
     assert found.together is not None
@@ -273,7 +273,7 @@ def test_what_the_budget_does_not_allow_is_not_tried(
     tmp_path: Path, asks: Callable[..., None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asks(TF32, GRAPHS, FUSED)
-    monkeypatch.setattr("profrun.runner.improve._trial_s", lambda state: 10.0)
+    monkeypatch.setattr("profrun.runner.improve._trials_s", lambda state: [40.0, 10.0])
     _, found = improve(*job_at(tmp_path), wishes(tmp_path, budget_s=120 + 91), Driver())
     assert states(found) == {"tf32": "proven", "cuda-graphs": "no gain", "fused-optimizer": "not tried"}
     assert found.experiments[2].why == "the budget of 3.52 min is too short for it"
@@ -300,7 +300,7 @@ def test_of_a_short_budget_half_is_for_the_experiments(
     tried: int,
 ) -> None:
     asks(TF32, GRAPHS, FUSED)
-    monkeypatch.setattr("profrun.runner.improve._trial_s", lambda state: 10.0)
+    monkeypatch.setattr("profrun.runner.improve._trials_s", lambda state: [40.0, 10.0])
     spec, job = job_at(tmp_path)
     run, _ = improve(spec, job, wishes(tmp_path), Driver())
     found = planned(read_state(run), job, wishes(tmp_path, budget_s=budget_s))
@@ -421,6 +421,29 @@ def test_variants_of_the_user_are_experiments(
     assert kept.changes["improved"] == ("set-to-none",)
 
 
+def test_what_helped_is_improved_further(
+    tmp_path: Path, asks: Callable[..., None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asks(TF32)
+    run, found = improve(*job_at(tmp_path), wishes(tmp_path), Driver())
+    assert found.improved == "improved"
+    asks(FUSED)
+    spec, job = source_of(run, "improved")
+    assert isinstance(spec, Spec)
+    further, found = improve(spec, job, wishes(tmp_path, base="improved"), Driver())
+    assert further != run
+    assert (found.base, found.improved, states(found)) == (
+        "improved",
+        "improved-again",
+        {"fused-optimizer": "proven"},
+    )
+    kept = load_job(further.improved)
+    assert kept.changes == {"improved": ("tf32",), "improved-again": ("tf32", "fused-optimizer")}
+    again, job = source_of(further, "improved-again")
+    assert isinstance(again, Spec)
+    assert list(job.variants) == ["default", "improved", "improved-again"]
+
+
 def patch_findings(monkeypatch: pytest.MonkeyPatch, *variants: str) -> None:
     """These variants (``slow``, ``tf32`` if none is given) have recordings, and no finding."""
     told = dataclasses.make_dataclass("Told", ["trace"])("somewhere")
@@ -441,22 +464,24 @@ def patch_findings(monkeypatch: pytest.MonkeyPatch, *variants: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("only", "names"),
+    ("base", "only", "names"),
     [
-        ((), ["many"]),
-        (("many",), ["many"]),
-        (("tf32",), ["tf32"]),
-        (("many", "tf32"), ["many", "tf32"]),
-        (("dataloader-stall",), []),
+        ("slow", (), ["many"]),
+        ("slow", ("many",), ["many"]),
+        ("slow", ("tf32",), ["tf32"]),
+        ("slow", ("many", "tf32"), ["many", "tf32"]),
+        ("slow", ("dataloader-stall",), []),
+        ("many", (), []),  # it is not the first, so the others are not meant to improve it
+        ("many", ("slow",), ["slow"]),
     ],
 )
 def test_only_names_variants_of_the_user_rules_and_changes(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, only: tuple[str, ...], names: list[str]
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, base: str, only: tuple[str, ...], names: list[str]
 ) -> None:
-    patch_findings(monkeypatch)
+    patch_findings(monkeypatch, "slow", "many")
     _, job = job_at(tmp_path, OWN)
     state = RunState(Run(tmp_path), "t", "local", tmp_path, 5, "finished", False, ())
-    assert [one.name for one in asked_for(state, job, "slow", only)] == names
+    assert [one.name for one in asked_for(state, job, base, only)] == names
 
 
 def test_only_that_names_nothing_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -536,7 +561,7 @@ def test_what_would_be_run_is_told_before(
     spec, job = job_at(tmp_path)
     run, _ = improve(spec, job, wishes(tmp_path), Driver())
     runs = all_runs(tmp_path / "runs")
-    monkeypatch.setattr("profrun.runner.improve._trial_s", lambda state: 10.0)
+    monkeypatch.setattr("profrun.runner.improve._trials_s", lambda state: [40.0, 10.0])
     found = planned(read_state(run), job, wishes(tmp_path, budget_s=1.0, rounds=4))
     assert [one.name for one in found.experiments] == ["tf32"]
     assert found.not_tried == {"cuda-graphs": "the budget of 0.0167 min is too short for it"}

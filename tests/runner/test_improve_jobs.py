@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -9,7 +10,7 @@ import pytest
 from profrun.analysis.rules.experiments import Experiment
 from profrun.contract.results import Results
 from profrun.errors import UsageError
-from profrun.jobs.load import load_text
+from profrun.jobs.load import Spec, load_text
 from profrun.plans.make import make_plan
 from profrun.runner.improve_jobs import (
     base_job,
@@ -21,6 +22,7 @@ from profrun.runner.improve_jobs import (
     public_text,
     rounds_job,
     run_to_improve,
+    source_of,
     with_own,
 )
 from profrun.store.improvement import Improvement, write_improvement
@@ -143,6 +145,31 @@ def test_a_run_of_another_launcher_cannot_be_run_again(tmp_path: Path) -> None:
     assert str(caught.value) == (
         f"the trials of {run.name} cannot be run again: another launcher started them with `profrun wrap`; "
         "write a job of the program (`profrun init`), then `profrun improve JOB`"
+    )
+
+
+def test_a_run_is_improved_itself_or_the_job_with_what_helped_there(tmp_path: Path) -> None:
+    run, plan = new_run(tmp_path)
+    mine = next(iter(plan.job.variants))
+    assert source_of(run, None)[0] == source_of(run, mine)[0] == source_of(run, "improved")[0] == run
+    job = improved_job(plan.job, mine, Experiment("together", ("tf32",)))
+    run.improved.write_text(public_text(job))
+    assert source_of(run, None)[0] == source_of(run, mine)[0] == source_of(run, "fast")[0] == run
+    spec, found = source_of(run, "improved")
+    assert isinstance(spec, Spec)
+    assert spec.text == run.improved.read_text()
+    assert (found.variants, found.changes) == (job.variants, {"improved": ("tf32",)})
+
+
+def test_the_job_with_what_helped_cannot_run_without_its_secrets(tmp_path: Path) -> None:
+    run, plan = new_run(tmp_path)
+    job = improved_job(plan.job, next(iter(plan.job.variants)), Experiment("together", ("tf32",)))
+    run.improved.write_text(public_text(replace(job, env={"API_TOKEN": "hunter2value"})))
+    with pytest.raises(UsageError) as caught:
+        source_of(run, "improved")
+    assert str(caught.value) == (
+        f"{run.improved} hides secrets, so its program cannot run; "
+        "write them in a copy, then `profrun improve COPY --variant improved`"
     )
 
 
