@@ -4,13 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+import numpy as np
+
 from profrun.analysis.rules.context import Context
 from profrun.analysis.rules.finding import FindingRow
+from profrun.analysis.rules.host_causes import rows_by_name
+from profrun.analysis.rules.idle_time import lies_in
 from profrun.analysis.rules.late_rank import Lateness, lateness
 from profrun.analysis.rules.rule import Hit, rule
-from profrun.analysis.rules.step_cost import WARNING_SHARE, Gain
+from profrun.analysis.rules.step_cost import SLOWDOWN, WARNING_SHARE, Gain
 from profrun.analysis.rules.step_text import span_text
-from profrun.contract.units import percent_text, time_text
+from profrun.analysis.trace.intervals import intersect, subtract, union
+from profrun.analysis.trace.wall_time import is_host_collective
+from profrun.contract.units import percent_text, rate_text, time_text
 
 SEEN_SHARE = 0.01
 """Part of the step from which the text states by how much kernels are slowed down."""
@@ -78,6 +84,54 @@ def comm_gain(ctx: Context, ns: float) -> Gain:
 def compute_ns(ctx: Context) -> float:
     """Time in which a GPU works on anything but communication, ns per step."""
     return ctx.per_device_ns(sum(one.busy.total - ctx.exposed[one.device].total for one in ctx.waiting))
+
+
+@rule(
+    "cpu-communication",
+    "Collectives on the CPU that nothing hides",
+    experiments=("bucket-size=100", "bucket-size=10"),
+    remedy="larger buckets, or fewer exchanges",
+    meaning="A program without a GPU exchanges tensors between its processes (gloo), and no operator runs at "
+    "the same time: the process waits for another one, or for the exchange.",
+    threshold="No GPU works in the steps. Collectives of gloo with no operator beside them, in any thread of "
+    "their process, take at least 5 % of the recorded step.",
+    advice="Larger buckets make fewer collectives, and each costs a fixed time. Smaller ones can overlap "
+    "with the backward. Gradient accumulation exchanges less often.",
+    bound="The time of collectives, also beside operators, because the threads of both share the cores. "
+    "Where the step time without a profiler is known, at most what its operators leave of it, if a profiler "
+    f"makes them {SLOWDOWN:g} times slower.",
+    relies_on=("steps.dur_ns",),
+)
+def cpu_communication(ctx: Context) -> Iterator[Hit]:
+    """Exposed collectives of programs on the CPU."""
+    if ctx.waiting or not ctx.steps:
+        return
+    ids = ctx.in_steps(ctx.named("range", is_host_collective))
+    exposed = beside = work = 0
+    for process in np.unique(ctx.frame.process_of(ids)):
+        steps = union(*ctx.judged.host[int(process)])
+        operators = intersect(steps, lies_in(ctx.frame, ctx.frame.of("op"), int(process)))
+        collectives = intersect(steps, lies_in(ctx.frame, ids, int(process)))
+        exposed += subtract(collectives, operators).total
+        beside += intersect(collectives, operators).total
+        work += operators.total
+    each, rate = ctx.per_step_ns(exposed), len(ids) / ctx.step_count
+    if each < WARNING_SHARE * ctx.cost.recorded_ns:
+        return
+    left = ctx.cost.left_by(ctx.per_step_ns(work))
+    yield Hit(
+        f"{time_text(each)} {ctx.per} pass in collectives on the CPU ({rate_text(rate)} {ctx.rate}) while no "
+        f"operator runs, {percent_text(each / ctx.cost.recorded_ns)} of the recorded step",
+        {
+            "exposed_ns_per_step": each,
+            "beside_operators_ns_per_step": ctx.per_step_ns(beside),
+            "operators_ns_per_step": ctx.per_step_ns(work),
+            "collectives_per_step": rate,
+        },
+        slices=ctx.worst(ids),
+        gain=ctx.cost.host_gain(min(ctx.per_step_ns(exposed + beside), left)),
+        rows=rows_by_name(ctx, ids),
+    )
 
 
 @rule(

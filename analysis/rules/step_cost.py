@@ -207,6 +207,16 @@ class StepCost:
         limit = KEPT_BUSY if self.basis == "unprofiled" else 1 / SLOWDOWN
         return self.busy_share < limit
 
+    def left_by(self, others_ns: float) -> float:
+        """What other host work leaves of the step, ns: no host time can gain more.
+
+        Args:
+            others_ns: that work, per step, as recorded. Without the profiler it takes at least this time
+                through ``SLOWDOWN``.
+        """
+        faster = SLOWDOWN if self.basis == "unprofiled" else 1.0
+        return max(0.0, self.step_ns - others_ns / faster)
+
     def host_gain(self, ns: float, *, beside_ns: float = 0.0) -> Gain:
         """Gain of host time.
 

@@ -11,7 +11,7 @@ import torch
 import torch.distributed as dist
 from torch.nn.parallel import DistributedDataParallel
 
-args = parts.arguments(__doc__, steps=(150, 30), depth=(100, 40), width=(384, 128), batch=(2048, 32))
+args = parts.arguments(__doc__, steps=(150, 200), depth=(100, 40), width=(384, 128), batch=(2048, 32))
 dist.init_process_group("nccl" if parts.CUDA else "gloo")
 if parts.CUDA:
     torch.cuda.set_device(int(os.environ["LOCAL_RANK"]))

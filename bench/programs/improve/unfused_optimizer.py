@@ -6,7 +6,7 @@ Planted: AdamW updates them one by one, with about ten small kernels each. Remed
 import parts
 import torch
 
-args = parts.arguments(__doc__, steps=(200, 50), depth=(40, 40), width=(1024, 64), batch=(4096, 64))
+args = parts.arguments(__doc__, steps=(200, 200), depth=(40, 40), width=(1024, 64), batch=(4096, 64))
 how = {"fused": True} if args.fixed else {"foreach": False, "fused": False}
 with torch.device(parts.DEVICE):
     model = parts.mlp(args.depth, args.width)

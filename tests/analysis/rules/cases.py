@@ -476,6 +476,44 @@ CASES: dict[str, tuple[Case, Case]] = {
         Case([("kernel", NVJET, 0, 50 * US, "stream 7"), ("kernel", NCCL, 60 * US, 40 * US, "stream 9")]),
         Case(overlapped()),
     ),
+    "cpu-communication": (
+        Case(
+            [
+                step(0, 0, 100 * US),
+                ("op", "aten::mm", 0, 30 * US, "main"),
+                ("range", "gloo:all_reduce", 20 * US, 30 * US, "gloo"),
+                ("range", "gloo:all_reduce", 60 * US, 50 * US, "gloo"),
+                ("op", "aten::add", 60 * US, 10 * US, "main"),
+            ],
+            says="50 us per step pass in collectives on the CPU (2 per step) while no operator runs, 50.0 %",
+        ),
+        Case(
+            [
+                step(0, 0, 100 * US),
+                ("op", "aten::mm", 0, 90 * US, "main"),
+                ("range", "gloo:all_reduce", 20 * US, 74 * US, "gloo"),
+            ]
+        ),
+    ),
+    "cpu-optimizer": (
+        Case(
+            [
+                step(0, 0, 100 * US),
+                ("range", "Optimizer.step#AdamW.step", 50 * US, 40 * US, "main"),
+                ("op", "aten::mul_", 51 * US, 5 * US, "main"),
+                ("op", "aten::addcdiv_", 60 * US, 20 * US, "main"),
+                ("op", "aten::to", 61 * US, 5 * US, "main"),
+            ],
+            says="AdamW updates parameters with 2 operators per step, 40 us per step, 40.0 % of the recorded",
+        ),
+        Case(
+            [
+                step(0, 0, 100 * US),
+                ("range", "Optimizer.step#AdamW.step", 50 * US, 40 * US, "main"),
+                ("op", "aten::_fused_adamw_", 51 * US, 30 * US, "main"),
+            ]
+        ),
+    ),
     "straggler": (
         Case(comm(60 * US, 10 * US), {"ranks": 2}, says="rank 1"),
         Case(comm(20 * US, 20 * US), {"ranks": 2}),

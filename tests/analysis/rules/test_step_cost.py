@@ -55,6 +55,13 @@ def test_host_time_gains_no_more_than_the_gpu_is_idle() -> None:
     assert cost(50 * US, twin=TWIN).host_gain(9).ns == 0  # more work than the step is long: no idle time
 
 
+def test_other_host_work_leaves_the_rest_of_the_step() -> None:
+    """60 us of it as recorded are at least 20 us without a profiler."""
+    assert cost(0).left_by(60 * US) == 40 * US
+    assert cost(0, twin=TWIN).left_by(60 * US) == 20 * US
+    assert cost(0, twin=TWIN).left_by(150 * US) == 0
+
+
 def test_a_step_is_no_shorter_than_the_work_that_remains() -> None:
     """Work of 80 us; without a profiler a step takes 40 us, because copies are faster then."""
     assert cost(80 * US).gpu_gain(95 * US, 50 * US).ns == 70 * US

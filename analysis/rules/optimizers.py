@@ -1,0 +1,78 @@
+"""Optimizers on the CPU that update one parameter after the other."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from profrun.analysis.rules.context import Context
+from profrun.analysis.rules.host_causes import rows_by_name
+from profrun.analysis.rules.rule import Hit, rule
+from profrun.analysis.rules.step_cost import SLOWDOWN, WARNING_SHARE
+from profrun.analysis.trace.frame import Index
+from profrun.contract.units import percent_text, rate_text, time_text
+
+STEP = "Optimizer.step#"
+"""How torch begins the range round each ``optimizer.step()``; ``Optimizer.step#AdamW.step``."""
+WITH_FUSED = frozenset({"Adagrad", "Adam", "AdamW", "SGD"})
+"""Optimizers that have ``fused=True`` on a CPU (https://docs.pytorch.org/docs/stable/optim.html)."""
+FUSED = "aten::_fused_"
+
+
+@rule(
+    "cpu-optimizer",
+    "The optimizer updates parameters on the CPU one by one",
+    experiments=("fused-optimizer",),
+    remedy="fused=True",
+    meaning="Without a GPU, Adam, AdamW, SGD and Adagrad update one parameter after the other, each with "
+    "several operators, unless they are told to do it in one.",
+    threshold="No GPU works in the steps. Optimizer.step of one of these optimizers has no fused operator, "
+    "and takes at least 5 % of the step.",
+    advice="torch.optim.AdamW(..., fused=True), and the same for Adam, SGD and Adagrad.",
+    bound="The time of Optimizer.step. Where the step time without a profiler is known, at most what the "
+    f"rest of the recorded step leaves of it, if a profiler makes that {SLOWDOWN:g} times slower.",
+    relies_on=("steps.dur_ns",),
+)
+def cpu_optimizer(ctx: Context) -> Iterator[Hit]:
+    """Steps of optimizers that are not fused."""
+    if ctx.waiting or not ctx.steps:
+        return
+    updates = _not_fused(ctx, ctx.in_steps(ctx.named("range", lambda name: _optimizer(name) in WITH_FUSED)))
+    if not len(updates):
+        return
+    each = ctx.per_step_ns(ctx.host_time(updates))
+    gain = ctx.cost.host_gain(min(each, ctx.cost.left_by(ctx.cost.recorded_ns - each)))
+    if gain.share < WARNING_SHARE:
+        return
+    ops = _outermost_ops(ctx, updates)
+    names = ", ".join(sorted({_optimizer(ctx.frame.text(int(one))) for one in updates}))
+    yield Hit(
+        f"{names} updates parameters with {rate_text(len(ops) / ctx.step_count)} operators {ctx.rate}, "
+        f"{time_text(each)} {ctx.per}, {percent_text(each / ctx.cost.recorded_ns)} of the recorded step",
+        {"optimizer_ns_per_step": each, "operators_per_step": len(ops) / ctx.step_count},
+        slices=ctx.worst(updates),
+        gain=gain,
+        extent=names,
+        rows=rows_by_name(ctx, ops),
+    )
+
+
+def _optimizer(name: str) -> str:
+    """The optimizer of a range round its step: 'AdamW' of 'Optimizer.step#AdamW.step'; '' of another name."""
+    return name[len(STEP) :].partition(".")[0] if name.startswith(STEP) else ""
+
+
+def _not_fused(ctx: Context, updates: Index) -> Index:
+    """Those of these ranges in which no fused operator starts."""
+    source = ctx.frame
+    starts = np.sort(source.ts[ctx.named("op", lambda name: name.startswith(FUSED))])
+    inside = np.searchsorted(starts, source.end[updates]) - np.searchsorted(starts, source.ts[updates])
+    return np.asarray(updates[inside == 0])
+
+
+def _outermost_ops(ctx: Context, updates: Index) -> Index:
+    """The operators in these ranges that lie in no other operator."""
+    ops = ctx.frame.of("op")
+    ops = ops[ctx.frame.inside(updates)[ops]]
+    return np.asarray(ops[~ctx.frame.inside(ops)[ops]])
