@@ -116,7 +116,7 @@ def cpu_communication(ctx: Context) -> Iterator[Hit]:
         beside += intersect(collectives, operators).total
         work += operators.total
     each, rate = ctx.per_step_ns(exposed), len(ids) / ctx.step_count
-    if each < WARNING_SHARE * ctx.cost.recorded_ns:
+    if not exposed or each < WARNING_SHARE * ctx.cost.recorded_ns:
         return
     left = ctx.cost.left_by(ctx.per_step_ns(work))
     yield Hit(
