@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from profrun.analysis.rules.context import Context
-from profrun.analysis.rules.host_causes import loader_slices, rows_by_name
+from profrun.analysis.rules.host_causes import loader_slices, rows_by_name, without
 from profrun.analysis.rules.rule import Hit, rule
 from profrun.analysis.rules.step_cost import WARNING_SHARE
 from profrun.analysis.rules.step_text import span_text
@@ -81,8 +81,4 @@ def _limit(ctx: Context) -> tuple[str, int, int] | None:
 
 def _on_the_cpu(ctx: Context, ids: Index) -> Index:
     """Those ops in which no call of the GPU's runtime is made."""
-    source = ctx.frame
-    calls = source.of("api")
-    starts = np.sort(source.ts[calls])
-    inside = np.searchsorted(starts, source.end[ids]) - np.searchsorted(starts, source.ts[ids])
-    return np.asarray(ids[inside == 0])
+    return without(ctx.frame, ids, ctx.frame.of("api"))

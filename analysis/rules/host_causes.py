@@ -13,7 +13,7 @@ import numpy as np
 
 from profrun.analysis.rules.context import Context
 from profrun.analysis.rules.finding import FindingRow
-from profrun.analysis.trace.frame import Index
+from profrun.analysis.trace.frame import Frame, Index
 from profrun.analysis.trace.wall_time import is_dataloader
 
 MALLOC = re.compile(
@@ -71,6 +71,13 @@ CAUSES: tuple[Callable[[Context], Index], ...] = (
 
 def _named(ctx: Context, matches: Callable[[str], bool]) -> Index:
     return ctx.in_steps(np.concatenate([ctx.named(kind, matches) for kind in ("op", "range")]))
+
+
+def without(source: Frame, ids: Index, others: Index) -> Index:
+    """Those of the host slices in which none of the others starts, whatever its thread."""
+    starts = np.sort(source.ts[others])
+    inside = np.searchsorted(starts, source.end[ids]) - np.searchsorted(starts, source.ts[ids])
+    return np.asarray(ids[inside == 0])
 
 
 def rows_by_name(ctx: Context, ids: Index) -> list[FindingRow]:

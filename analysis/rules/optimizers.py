@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from profrun.analysis.rules.context import Context
-from profrun.analysis.rules.host_causes import rows_by_name
+from profrun.analysis.rules.host_causes import rows_by_name, without
 from profrun.analysis.rules.rule import Hit, rule
 from profrun.analysis.rules.step_cost import SLOWDOWN, WARNING_SHARE
 from profrun.analysis.trace.frame import Index
@@ -18,6 +18,7 @@ STEP = "Optimizer.step#"
 WITH_FUSED = frozenset({"Adagrad", "Adam", "AdamW", "SGD"})
 """Optimizers that have ``fused=True`` on a CPU (https://docs.pytorch.org/docs/stable/optim.html)."""
 FUSED = "aten::_fused_"
+COMPILED = "Torch-Compiled Region"
 
 
 @rule(
@@ -27,8 +28,8 @@ FUSED = "aten::_fused_"
     remedy="fused=True",
     meaning="Without a GPU, Adam, AdamW, SGD and Adagrad update one parameter after the other, each with "
     "several operators, unless they are told to do it in one.",
-    threshold="No GPU works in the steps. Optimizer.step of one of these optimizers has no fused operator, "
-    "and takes at least 5 % of the step.",
+    threshold="No GPU works in the steps. Optimizer.step of one of these optimizers has no fused operator "
+    "and no compiled code, and takes at least 5 % of the step.",
     advice="torch.optim.AdamW(..., fused=True), and the same for Adam, SGD and Adagrad.",
     bound="The time of Optimizer.step. Where the step time without a profiler is known, at most what the "
     f"rest of the recorded step leaves of it, if a profiler makes that {SLOWDOWN:g} times slower.",
@@ -64,11 +65,8 @@ def _optimizer(name: str) -> str:
 
 
 def _not_fused(ctx: Context, updates: Index) -> Index:
-    """Those of these ranges in which no fused operator starts."""
-    source = ctx.frame
-    starts = np.sort(source.ts[ctx.named("op", lambda name: name.startswith(FUSED))])
-    inside = np.searchsorted(starts, source.end[updates]) - np.searchsorted(starts, source.ts[updates])
-    return np.asarray(updates[inside == 0])
+    """Those of these ranges in which no fused operator and no compiled code starts."""
+    return without(ctx.frame, updates, ctx.named("op", lambda name: name.startswith((FUSED, COMPILED))))
 
 
 def _outermost_ops(ctx: Context, updates: Index) -> Index:

@@ -44,10 +44,11 @@ def test_the_steps_of_all_optimizers_that_could_be_fused_count() -> None:
     "rows",
     [
         [*ADAM, *renamed(SGD, "aten::add_", "aten::_fused_sgd_")],
+        [*ADAM, *renamed(SGD, "aten::add_", "Torch-Compiled Region: 0/0")],
         [*ADAM, *renamed(SGD, "#SGD", "#LBFGS")],
         [*ADAM, *renamed(SGD, "Optimizer.step#", "update ")],
     ],
-    ids=["one is fused", "one cannot be fused", "not the range of an optimizer"],
+    ids=["one is fused", "one is compiled", "one cannot be fused", "not the range of an optimizer"],
 )
 def test_others_do_not_count(rows: list[Row]) -> None:
     (found,) = ask([STEP, *rows])
