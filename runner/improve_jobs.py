@@ -93,7 +93,7 @@ def source_of(run: Run, variant: str | None) -> tuple[Spec | Run, Job]:
         The run or the spec of that job; and the job of either.
 
     Raises:
-        UsageError: as ``job_of_run``; or that job has no secrets, so it cannot run.
+        UsageError: as ``job_of_run``; or ``improved.yaml`` hides values that the program needs.
     """
     job = job_of_run(run)
     if variant is None or variant in job.variants or not run.improved.exists():

@@ -107,13 +107,13 @@ def cpu_communication(ctx: Context) -> Iterator[Hit]:
     if ctx.waiting or not ctx.steps:
         return
     ids = ctx.in_steps(ctx.named("range", is_host_collective))
-    exposed = beside = work = 0
+    whole = exposed = work = 0
     for process in np.unique(ctx.frame.process_of(ids)):
         steps = union(*ctx.judged.host[int(process)])
         operators = intersect(steps, lies_in(ctx.frame, ctx.frame.of("op"), int(process)))
         collectives = intersect(steps, lies_in(ctx.frame, ids, int(process)))
+        whole += collectives.total
         exposed += subtract(collectives, operators).total
-        beside += intersect(collectives, operators).total
         work += operators.total
     each, rate = ctx.per_step_ns(exposed), len(ids) / ctx.step_count
     if not exposed or each < WARNING_SHARE * ctx.cost.recorded_ns:
@@ -124,12 +124,12 @@ def cpu_communication(ctx: Context) -> Iterator[Hit]:
         f"operator runs, {percent_text(each / ctx.cost.recorded_ns)} of the recorded step",
         {
             "exposed_ns_per_step": each,
-            "beside_operators_ns_per_step": ctx.per_step_ns(beside),
+            "beside_operators_ns_per_step": ctx.per_step_ns(whole - exposed),
             "operators_ns_per_step": ctx.per_step_ns(work),
             "collectives_per_step": rate,
         },
         slices=ctx.worst(ids),
-        gain=ctx.cost.host_gain(min(ctx.per_step_ns(exposed + beside), left)),
+        gain=ctx.cost.host_gain(min(ctx.per_step_ns(whole), left)),
         rows=rows_by_name(ctx, ids),
     )
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 import numpy as np
 
 from profrun.analysis.rules.context import Context
+from profrun.analysis.rules.host_causes import outermost
 from profrun.analysis.rules.rule import Hit, rule
 from profrun.analysis.rules.step_text import span_text
 from profrun.analysis.trace.frame import Index
@@ -73,8 +74,7 @@ def _inside(ctx: Context, ops: frozenset[str], matches: Callable[[str], bool]) -
     """
     ids = ctx.in_steps(ctx.named("op", ops.__contains__))
     around = np.concatenate([ctx.named("op", matches), ctx.named("range", matches)])
-    ids = ids[ctx.frame.inside(around)[ids]]
-    return np.asarray(ids[~ctx.frame.inside(ids)[ids]])
+    return outermost(ctx.frame, ids, around)
 
 
 def _launched_in(ctx: Context, ops: Index) -> Index:

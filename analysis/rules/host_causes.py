@@ -80,6 +80,12 @@ def without(source: Frame, ids: Index, others: Index) -> Index:
     return np.asarray(ids[inside == 0])
 
 
+def outermost(source: Frame, ids: Index, around: Index) -> Index:
+    """Those of the host slices that lie in one of the slices ``around``, and in no other of themselves."""
+    ids = ids[source.inside(around)[ids]]
+    return np.asarray(ids[~source.inside(ids)[ids]])
+
+
 def rows_by_name(ctx: Context, ids: Index) -> list[FindingRow]:
     """A row for each name, most time first."""
     source = ctx.frame

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-import numpy as np
-
 from profrun.analysis.rules.context import Context
-from profrun.analysis.rules.host_causes import rows_by_name, without
+from profrun.analysis.rules.host_causes import outermost, rows_by_name, without
 from profrun.analysis.rules.rule import Hit, rule
 from profrun.analysis.rules.step_cost import SLOWDOWN, WARNING_SHARE
 from profrun.analysis.trace.frame import Index
@@ -18,7 +16,9 @@ STEP = "Optimizer.step#"
 WITH_FUSED = frozenset({"Adagrad", "Adam", "AdamW", "SGD"})
 """Optimizers that have ``fused=True`` on a CPU (https://docs.pytorch.org/docs/stable/optim.html)."""
 FUSED = "aten::_fused_"
+"""How the names of torch's fused optimizers begin, such as ``aten::_fused_adamw_``."""
 COMPILED = "Torch-Compiled Region"
+"""How torch begins the name of a region that torch.compile made, while it runs."""
 
 
 @rule(
@@ -27,7 +27,7 @@ COMPILED = "Torch-Compiled Region"
     experiments=("fused-optimizer",),
     remedy="fused=True",
     meaning="Without a GPU, Adam, AdamW, SGD and Adagrad update one parameter after the other, each with "
-    "several operators, unless they are told to do it in one.",
+    "several operators, unless they are told to update all with one operator.",
     threshold="No GPU works in the steps. Optimizer.step of one of these optimizers has no fused operator "
     "and no compiled code, and takes at least 5 % of the step.",
     advice="torch.optim.AdamW(..., fused=True), and the same for Adam, SGD and Adagrad.",
@@ -46,7 +46,7 @@ def cpu_optimizer(ctx: Context) -> Iterator[Hit]:
     gain = ctx.cost.host_gain(min(each, ctx.cost.left_by(ctx.cost.recorded_ns - each)))
     if gain.share < WARNING_SHARE:
         return
-    ops = _outermost_ops(ctx, updates)
+    ops = outermost(ctx.frame, ctx.frame.of("op"), updates)
     names = ", ".join(sorted({_optimizer(ctx.frame.text(int(one))) for one in updates}))
     yield Hit(
         f"{names} updates parameters with {rate_text(len(ops) / ctx.step_count)} operators {ctx.rate}, "
@@ -67,10 +67,3 @@ def _optimizer(name: str) -> str:
 def _not_fused(ctx: Context, updates: Index) -> Index:
     """Those of these ranges in which no fused operator and no compiled code starts."""
     return without(ctx.frame, updates, ctx.named("op", lambda name: name.startswith((FUSED, COMPILED))))
-
-
-def _outermost_ops(ctx: Context, updates: Index) -> Index:
-    """The operators in these ranges that lie in no other operator."""
-    ops = ctx.frame.of("op")
-    ops = ops[ctx.frame.inside(updates)[ops]]
-    return np.asarray(ops[~ctx.frame.inside(ops)[ops]])
