@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Protocol
 
+from profrun.contract.paths import found_in
 from profrun.contract.safe_files import OddFileError, open_file
 from profrun.contract.states import TERMINAL, Status
 from profrun.errors import UnavailableError
@@ -84,7 +85,7 @@ def trial_lines(
     while True:
         over = not follow or has_ended(backend, handle, run, trial_id)
         for name in ("stdout", "stderr"):
-            for path in sorted(folder.glob(f"{name}*.log")):
+            for path in found_in(folder, f"{name}*.log"):
                 tails.setdefault(path, Tail(path))
         for tail in tails.values():
             yield from tail.lines(last=over)

@@ -23,6 +23,19 @@ class OutsideError(ValueError):
     """A path in a document leads out of the folder that it belongs to."""
 
 
+def found_in(folder: Path, pattern: str) -> list[Path]:
+    """What matches a pattern inside of a folder, sorted; nothing where the folder is not there.
+
+    A trial's files are moved to ``attempts`` when it starts again, also while another process reads them.
+    Before Python 3.13, ``Path.glob`` can raise an error then, though not for a folder that is missing from
+    the beginning (https://docs.python.org/3/library/pathlib.html#pathlib.Path.glob).
+    """
+    try:
+        return sorted(folder.glob(pattern))
+    except FileNotFoundError:
+        return []
+
+
 def inside(folder: Path, named: str) -> Path:
     """The file or folder that a document names, which may have been written by anybody.
 
@@ -143,7 +156,7 @@ class TrialPaths:
 
     def steps(self) -> list[Path]:
         """The ``steps.json`` of every rank that wrote one (``steps.StepsFile``)."""
-        return sorted(self.raw.glob("rank*/steps.json"))
+        return found_in(self.raw, "rank*/steps.json")
 
     def samples_of(self, host: str) -> Path:
         """What the sampler of a host read while the program ran (``sampling.SamplesHeader``)."""
@@ -151,4 +164,4 @@ class TrialPaths:
 
     def samples(self) -> list[Path]:
         """The samples of every host on which a sampler ran."""
-        return sorted(self.folder.glob("samples.*.jsonl"))
+        return found_in(self.folder, "samples.*.jsonl")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from profrun.contract.codec import DocumentError, from_json
-from profrun.contract.paths import TrialPaths
+from profrun.contract.paths import TrialPaths, found_in
 from profrun.contract.results import ResultsFile
 from profrun.errors import InputError
 from profrun.store.files import read_json
@@ -18,7 +18,7 @@ def read_results(trial: TrialPaths) -> tuple[ResultsFile, ...]:
         InputError: a file is there and is not what the hook writes.
     """
     found = []
-    for folder in trial.raw.glob("rank*"):
+    for folder in found_in(trial.raw, "rank*"):
         number = re.fullmatch(r"rank(\d{1,9})", folder.name)
         if number is None:
             continue

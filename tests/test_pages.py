@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from profrun.analysis.rules.recording import slower_twin
 from profrun.runner.finish import write_findings
 from profrun.store.runs import Run
 from profrun.store.state import read_state
@@ -16,6 +17,7 @@ from tests.cli.running import Capture, call
 from tests.conftest import ROOT, unpack
 from tests.reports.documents import parse
 from tests.support.pages import (
+    Page,
     lay_out,
     masked,
     missing_lines,
@@ -55,6 +57,27 @@ def recorded(name: str, folder: Path) -> Path:
         (run,) = runs.iterdir()
         write_findings(read_state(Run(run)), [])
     return runs.parent
+
+
+def follow(page: Page, folder: Path) -> tuple[str, bool]:
+    """Run the commands of a page in an empty folder.
+
+    Returns:
+        The first lines of the page that its commands do not print, with what they print ("" if they print
+        all); and whether profrun says there that the machine was busy during the trials without a profiler.
+        Then the share of a finding has another denominator than on the page.
+    """
+    lay_out(page, folder)
+    for commands in page.commands:
+        if commands.needs or commands.recorded:
+            continue
+        done = bash(commands.text, folder)
+        assert done.returncode in commands.exits, f"line {commands.line}: {done.stdout}"
+        for output in commands.outputs:
+            absent = [] if output.recorded else missing_lines(output.text, done.stdout, exact=False)
+            if absent:
+                return f"{absent} not in {done.stdout}", slower_twin.title in done.stdout
+    return "", False
 
 
 @with_readme
@@ -102,15 +125,13 @@ def test_what_a_page_shows_of_a_recorded_run_is_what_profrun_says_of_it(path: Pa
 )
 def test_a_page_can_be_followed_from_its_first_line_to_its_last(path: Path, tmp_path: Path) -> None:
     page = read_page(path)
-    lay_out(page, tmp_path)
-    for commands in page.commands:
-        if commands.needs or commands.recorded:
-            continue
-        done = bash(commands.text, tmp_path)
-        assert done.returncode in commands.exits, f"line {commands.line}: {done.stdout}"
-        for output in commands.outputs:
-            if output.recorded is None:
-                assert missing_lines(output.text, done.stdout, exact=False) == [], done.stdout
+    absent, busy = "", True
+    for number in range(3):
+        if busy:  # which only another try can tell from a wrong page
+            folder = tmp_path / str(number)
+            folder.mkdir()
+            absent, busy = follow(page, folder)
+    assert absent == ""
 
 
 @pytest.mark.thorough

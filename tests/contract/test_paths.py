@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from profrun.contract.paths import OutsideError, TrialPaths, inside, is_plain_name
+from profrun.contract.paths import OutsideError, TrialPaths, found_in, inside, is_plain_name
 
 
 def test_steps_are_those_of_the_ranks_that_wrote_them(tmp_path: Path) -> None:
@@ -18,6 +19,25 @@ def test_steps_are_those_of_the_ranks_that_wrote_them(tmp_path: Path) -> None:
     for rank in (1, 0):
         (trial.rank(rank) / "steps.json").touch()
     assert trial.steps() == [tmp_path / "raw/rank0/steps.json", tmp_path / "raw/rank1/steps.json"]
+
+
+def test_a_folder_that_is_moved_while_it_is_read_has_no_files(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "a[1]"
+    (folder / "raw/rank0").mkdir(parents=True)
+    (folder / "raw/rank0/steps.json").touch()
+    assert found_in(folder, "raw/rank*/*") == [folder / "raw/rank0/steps.json"]
+    list_folder = os.scandir
+
+    def move_and_list(path: str) -> object:
+        if folder.exists():
+            folder.rename(tmp_path / "attempts")
+        return list_folder(path)
+
+    monkeypatch.setattr(os, "scandir", move_and_list)
+    assert TrialPaths(folder).steps() == []
+    assert not folder.exists()
 
 
 def test_no_two_files_share_a_name() -> None:
