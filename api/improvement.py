@@ -16,15 +16,13 @@ from profrun.reports.improve_text import improvement_parts
 from profrun.reports.terminal_layout import lay_out
 from profrun.runner import improve as stages
 from profrun.runner import pipeline
-from profrun.runner.improve_jobs import is_job_file, run_to_improve, source_of, spec_and_job
+from profrun.runner.improve_source import named_source
 from profrun.runner.report import write_run_report
 from profrun.store import runs as store
 from profrun.store.improvement import Improvement as ImprovementValue
 from profrun.store.state import read_state
 
 if TYPE_CHECKING:
-    from profrun.jobs.load import Spec
-    from profrun.jobs.model import Job
     from profrun.runner.drive import Observer
     from profrun.store.state import RunState
 
@@ -95,7 +93,8 @@ def improve(
         accept=parse_accept(accept) if isinstance(accept, str) else accept,
         rounds=rounds,
     )
-    source, job = _source(job_or_run, wishes.root, overrides_of(set), variant)
+    what = str(job_or_run.path if isinstance(job_or_run, Run) else job_or_run)
+    source = named_source(what, wishes.root, overrides_of(set), variant)
     told = observer or Silent()
 
     def carry_out(prepared: pipeline.PreparedRun) -> RunState:
@@ -106,19 +105,6 @@ def improve(
             told.note(str(problem))
         return state
 
-    run, found = stages.improve(source, job, wishes, carry_out)
+    run, found = stages.improve(source.of, source.job, wishes, carry_out)
     write_run_report(read_state(run))
     return Improvement(**{one.name: getattr(found, one.name) for one in fields(found)})
-
-
-def _source(
-    job_or_run: str | Path | Run, root: Path, overrides: Sequence[str], variant: str | None
-) -> tuple[Spec | store.Run, Job]:
-    """The spec of a job file, or a run, and the job."""
-    named = str(job_or_run.path if isinstance(job_or_run, Run) else job_or_run)
-    if is_job_file(named):
-        return spec_and_job(Path(named), overrides)
-    if overrides:
-        raise UsageError("a run that exists is improved as it is", fix="leave out `set`, or name its job")
-    run = run_to_improve(store.find(root, named))
-    return source_of(run, variant)

@@ -88,6 +88,8 @@ def command(
     """
     from profrun.jobs.accept import parse_accept
     from profrun.runner.improve import Wishes
+    from profrun.runner.improve_source import named_source
+    from profrun.store.runs import Run
 
     root = runs_root(runs)
     wishes = Wishes(
@@ -99,11 +101,13 @@ def command(
         accept=None if accept is None else parse_accept(accept),
         rounds=rounds,
     )
-    source, job = _source(what, root, set_ or (), variant)
+    source = named_source(what, root, set_ or (), variant)
+    if source.stage is not None and isinstance(source.of, Run):
+        note(f"{source.stage.name} is a stage of the improvement of {source.of.name}")
     if dry_run:
-        _show_plan(source, job, wishes, json_=json_)
+        _show_plan(source.of, source.job, wishes, json_=json_)
         return
-    _carry_out(source, job, wishes, json_=json_, verbose=verbose)
+    _carry_out(source.of, source.job, wishes, json_=json_, verbose=verbose)
 
 
 def _seconds(text: str) -> float:
@@ -119,27 +123,6 @@ def _seconds(text: str) -> float:
         return parse_time(text)
     except ValueError as error:
         raise UsageError(f"--budget {text} is no time", fix=str(error)) from None
-
-
-def _source(
-    what: str, root: Path, overrides: list[str] | tuple[str, ...], variant: str | None
-) -> tuple[Spec | Run, Job]:
-    """The spec of a job file, or a run, and the job."""
-    from profrun.errors import UsageError
-    from profrun.runner.improve_jobs import is_job_file, run_to_improve, source_of, spec_and_job
-    from profrun.store.runs import find
-
-    if is_job_file(what):
-        return spec_and_job(Path(what), overrides)
-    if overrides:
-        raise UsageError(
-            f"--set cannot change {what}, a run that exists", fix="leave it out, or name the run's job file"
-        )
-    named = find(root, what)
-    run = run_to_improve(named)
-    if run != named:
-        note(f"{named.name} is a stage of the improvement of {run.name}")
-    return source_of(run, variant)
 
 
 def _carry_out(source: Spec | Run, job: Job, wishes: Wishes, *, json_: bool, verbose: bool) -> None:

@@ -8,7 +8,7 @@ name those that may help. ``parse`` reads such a name.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -310,3 +310,9 @@ def parse(text: str) -> Change:
     if not re.fullmatch(kind.values, value):
         raise ValueError(f"the change '{name}' has no value '{value}'; values match {kind.values}")
     return Change(kind, value)
+
+
+def with_own(own: Sequence[str], changes: Sequence[str]) -> tuple[str, ...]:
+    """The changes that a base has with further ones; of those that exclude each other the further one."""
+    groups = {parse(text).group for text in changes}
+    return (*(text for text in own if parse(text).group not in groups), *changes)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import get_args
 
-from profrun.contract.changes import parse
+from profrun.contract.changes import parse, with_own
 from profrun.contract.units import (
     change_text,
     counted,
@@ -114,11 +114,18 @@ def told(one: ExperimentResult) -> list[str]:
 
 
 def permanent(found: Improvement) -> list[tuple[str, str]]:
-    """(change, the line of code or variable that makes it permanent) of everything that was kept."""
+    """(change, the line of code or variable that makes it permanent) of everything that ``improved`` has.
+
+    That is what was proven now, and before it what the base had already, unless a better change excludes it.
+    """
     together = found.together
     if together is None or together.state != "proven":
         return []
-    lines = [(text, parse(text).permanent) for text in together.changes]
+    changes = with_own(found.base_changes, together.changes)
+    lines = [
+        (text if text in together.changes else f"{text} (in the base)", parse(text).permanent)
+        for text in changes
+    ]
     if together.values:
         lines.append(("values", ", ".join(f"{name}: {value}" for name, value in together.values.items())))
     return lines

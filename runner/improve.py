@@ -36,12 +36,12 @@ from profrun.runner.improve_jobs import (
     free_name,
     improved_job,
     improved_name,
-    keep_user_job,
     own_experiments,
     public_text,
     rounds_job,
 )
 from profrun.runner.improve_results import results
+from profrun.runner.improve_source import keep_user_job
 from profrun.runner.linux import need_linux
 from profrun.runner.pipeline import PreparedRun, plan, prepare, reopen
 from profrun.runner.planning import plan_of
@@ -146,8 +146,7 @@ def improve(spec: Spec | Run, job: Job, wishes: Wishes, carry_out: CarryOut) -> 
         state = _carry_base(spec, job, wishes, carry_out)
     found = _begun(state, job, wishes, time.monotonic() - began)
     stages = _Stages(state, job, wishes, carry_out, time.monotonic() - found.spent_s)
-    found = stages.experiments(found)
-    found = stages.together(found)
+    found = stages.together(stages.experiments(found))
     return state.run, stages.end(found)
 
 
@@ -220,6 +219,7 @@ def _begun(state: RunState, job: Job, wishes: Wishes, spent_s: float) -> Improve
     return Improvement(
         run=state.run.name,
         base=base,
+        base_changes=job.changes.get(base, ()),
         experiments=tuple(rows),
         budget_s=wishes.budget_s,
         spent_s=spent_s,

@@ -146,7 +146,7 @@ class Improvement:
 
     Attributes:
         run: name of the run that was improved; its findings ask for the experiments.
-        base: its variant.
+        base: its variant. base_changes: the changes that it has already, as jobs write them.
         experiments: in the order of what was promised.
         together: everything that helped at once, against the base again; None where nothing helped.
         left_out: names of experiments that helped and are not in it, because a better one excludes them.
@@ -177,6 +177,7 @@ class Improvement:
     accept: float | None = None
     done: bool = False
     improved: str = ""
+    base_changes: tuple[str, ...] = ()
     format: int = FORMAT
 
     @property

@@ -47,14 +47,16 @@ def cpu_optimizer(ctx: Context) -> Iterator[Hit]:
     if gain.share < WARNING_SHARE:
         return
     ops = outermost(ctx.frame, ctx.frame.of("op"), updates)
-    names = ", ".join(sorted({_optimizer(ctx.frame.text(int(one))) for one in updates}))
+    names = sorted({_optimizer(ctx.frame.text(int(one))) for one in updates})
+    update = "update" if len(names) > 1 else "updates"
+    rate = f"{rate_text(len(ops) / ctx.step_count)} operators {ctx.rate}"
     yield Hit(
-        f"{names} updates parameters with {rate_text(len(ops) / ctx.step_count)} operators {ctx.rate}, "
+        f"{' and '.join(names)} {update} parameters with {rate}, "
         f"{time_text(each)} {ctx.per}, {percent_text(each / ctx.cost.recorded_ns)} of the recorded step",
         {"optimizer_ns_per_step": each, "operators_per_step": len(ops) / ctx.step_count},
         slices=ctx.worst(updates),
         gain=gain,
-        extent=names,
+        extent=", ".join(names),
         rows=rows_by_name(ctx, ops),
     )
 

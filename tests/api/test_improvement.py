@@ -99,7 +99,7 @@ def test_a_job_is_read_with_its_overrides(asked: Asked, tmp_path: Path) -> None:
     [
         ({"rounds": 2}, "rounds=2 are too few; at least 3 are needed"),
         ({"accept": "loss"}, "'loss' says no difference"),
-        ({"set": "repeats=3"}, "a run that exists is improved as it is"),
+        ({"set": "repeats=3"}, "overrides \\(--set\\) cannot change last"),
         ({"job_or_run": "nobody"}, "nobody"),
         ({"job_or_run": "nowhere.yaml"}, "there is no job spec at nowhere.yaml"),
     ],

@@ -142,7 +142,11 @@ def test_where_no_finding_asks_for_an_experiment_nothing_would_be_run(
         (("--variant", "bas"), 64, "there is no variant 'bas'; did you mean 'base'?"),
         (("--rounds", "2"), 64, "--rounds"),
         (("--backend", "moon"), 64, "moon"),
-        (("--set", "repeats=3"), 64, "--set cannot change last, a run that exists; leave it out, or name"),
+        (
+            ("--set", "repeats=3"),
+            64,
+            "overrides (--set) cannot change last, a run that exists; leave them out, or name",
+        ),
     ],
 )
 def test_what_is_refused(base: Run, capsys: Capture, words: tuple[str, ...], code: int, said: str) -> None:

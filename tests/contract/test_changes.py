@@ -7,7 +7,7 @@ from typing import get_args
 
 import pytest
 
-from profrun.contract.changes import CHANGES, FORM, ChangeKind, Exactness, parse
+from profrun.contract.changes import CHANGES, FORM, ChangeKind, Exactness, parse, with_own
 
 KINDS = [pytest.param(kind, id=name) for name, kind in CHANGES.items()]
 WITH_VALUES = [pytest.param(kind, id=kind.name) for kind in CHANGES.values() if kind.values]
@@ -92,3 +92,12 @@ def test_changes_of_one_group_exclude_each_other() -> None:
     groups = {kind.group for kind in CHANGES.values() if kind.group}
     for group in groups:
         assert group not in names or CHANGES[group].group == group, "a name is another group's"
+
+
+def test_a_further_change_takes_the_place_of_what_it_excludes() -> None:
+    assert with_own(("set-to-none", "loader-workers=4"), ("loader-workers=8", "tf32")) == (
+        "set-to-none",
+        "loader-workers=8",
+        "tf32",
+    )
+    assert with_own(("tf32",), ("tf32",)) == ("tf32",)

@@ -217,6 +217,16 @@ def test_the_command_that_goes_on(found: Improvement, command: str | None) -> No
     assert next_command(found) == command
 
 
+def test_the_lines_of_the_base_are_kept_with_what_helped() -> None:
+    found = replace(FOUND, base_changes=("set-to-none", "loader-workers=2"))
+    assert [text for text, _ in permanent(found)] == [
+        "set-to-none (in the base)",
+        "loader-workers=4",
+        "compile=default",
+        "values",
+    ]
+
+
 def test_own_variants_are_kept_by_their_values() -> None:
     together = replace(LOADER, name="together", changes=(), values={"workers": 4, "batch": 64})
     found = replace(FOUND, together=together)

@@ -21,7 +21,7 @@ from profrun.jobs.model import Job
 from profrun.plans.make import make_plan
 from profrun.runner.drive import drive
 from profrun.runner.improve import Wishes, asked_for, improve, planned
-from profrun.runner.improve_jobs import job_of_run, run_to_improve, source_of
+from profrun.runner.improve_source import job_of_run, run_to_improve, source_of
 from profrun.runner.interrupt import Interrupts
 from profrun.runner.pipeline import PreparedRun, plan, prepare, reopen
 from profrun.runner.planning import plan_of

@@ -2,31 +2,22 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-from pathlib import Path
-
 import pytest
 
 from profrun.analysis.rules.experiments import Experiment
 from profrun.contract.results import Results
 from profrun.errors import UsageError
-from profrun.jobs.load import Spec, load_text
+from profrun.jobs.load import load_text
 from profrun.plans.make import make_plan
 from profrun.runner.improve_jobs import (
     base_job,
     base_variant,
     free_name,
     improved_job,
-    job_of_run,
     own_experiments,
     public_text,
     rounds_job,
-    run_to_improve,
-    source_of,
-    with_own,
 )
-from profrun.store.improvement import Improvement, write_improvement
-from tests.runner.scripted import new_run
 
 JOB = load_text(
     """
@@ -98,13 +89,7 @@ def test_the_user_keeps_the_job_with_one_more_variant() -> None:
     assert again.changes["improved-again"] == ("set-to-none", "tf32", "loader-workers=4", "channels-last")
 
 
-def test_a_further_change_takes_the_place_of_what_it_excludes() -> None:
-    assert with_own(("set-to-none", "loader-workers=4"), ("loader-workers=8", "tf32")) == (
-        "set-to-none",
-        "loader-workers=8",
-        "tf32",
-    )
-    assert with_own(("tf32",), ("tf32",)) == ("tf32",)
+def test_what_excludes_a_change_of_the_base_takes_its_place() -> None:
     kept = Experiment("together", ("set-to-none", "tf32"))
     assert improved_job(JOB, "slow", kept).changes["improved"] == ("set-to-none", "tf32")
     job = rounds_job(JOB, "slow", [kept], stage="together", rounds=3, worth=0.05, budget_s=None)
@@ -130,52 +115,3 @@ def test_the_text_of_a_job_without_its_secrets() -> None:
     job = load_text("name: x\ncommand: run --token {api_token}\nvariants: {a: {api_token: hunter2value}}\n")
     assert "hunter2" not in public_text(job)
     assert load_text(public_text(JOB)).variants == JOB.variants
-
-
-def test_the_job_of_a_run_has_its_variants(tmp_path: Path) -> None:
-    run, plan = new_run(tmp_path)
-    assert job_of_run(run).variants == plan.job.variants
-
-
-def test_a_run_of_another_launcher_cannot_be_run_again(tmp_path: Path) -> None:
-    run, _ = new_run(tmp_path)
-    run.events.write_text(run.events.read_text().replace('"backend":"scripted"', '"backend":"wrap"'))
-    with pytest.raises(UsageError) as caught:
-        job_of_run(run)
-    assert str(caught.value) == (
-        f"the trials of {run.name} cannot be run again: another launcher started them with `profrun wrap`; "
-        "write a job of the program (`profrun init`), then `profrun improve JOB`"
-    )
-
-
-def test_a_run_is_improved_itself_or_the_job_with_what_helped_there(tmp_path: Path) -> None:
-    run, plan = new_run(tmp_path)
-    mine = next(iter(plan.job.variants))
-    assert source_of(run, None)[0] == source_of(run, mine)[0] == source_of(run, "improved")[0] == run
-    job = improved_job(plan.job, mine, Experiment("together", ("tf32",)))
-    run.improved.write_text(public_text(job))
-    assert source_of(run, None)[0] == source_of(run, mine)[0] == source_of(run, "fast")[0] == run
-    spec, found = source_of(run, "improved")
-    assert isinstance(spec, Spec)
-    assert spec.text == run.improved.read_text()
-    assert (found.variants, found.changes) == (job.variants, {"improved": ("tf32",)})
-
-
-def test_the_job_with_what_helped_cannot_run_without_its_secrets(tmp_path: Path) -> None:
-    run, plan = new_run(tmp_path)
-    job = improved_job(plan.job, next(iter(plan.job.variants)), Experiment("together", ("tf32",)))
-    run.improved.write_text(public_text(replace(job, env={"API_TOKEN": "hunter2value"})))
-    with pytest.raises(UsageError) as caught:
-        source_of(run, "improved")
-    assert str(caught.value) == (
-        f"{run.improved} hides secrets, so its program cannot run; "
-        "write them in a copy, then `profrun improve COPY --variant improved`"
-    )
-
-
-def test_a_stage_belongs_to_its_base(tmp_path: Path) -> None:
-    base, experiments, other = (new_run(tmp_path)[0] for _ in range(3))
-    write_improvement(base, Improvement(base.name, "a", experiments_run=experiments.name))
-    assert run_to_improve(experiments) == base
-    assert run_to_improve(base) == base
-    assert run_to_improve(other) == other

@@ -35,7 +35,7 @@ def renamed(rows: list[Row], before: str, after: str) -> list[Row]:
 
 def test_the_steps_of_all_optimizers_that_could_be_fused_count() -> None:
     (found,) = ask([STEP, *ADAM, *SGD])
-    assert found.what.startswith("Adam, SGD updates parameters with 3 operators per step, 40 us per step")
+    assert found.what.startswith("Adam and SGD update parameters with 3 operators per step, 40 us per step")
     assert found.gain_ns == 40 * US
     assert [(row.name, row.calls) for row in found.rows] == [("aten::add_", 2), ("aten::mul_", 1)]
 
