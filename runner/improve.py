@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, cast
 
 from profrun.analysis.rules.experiments import Experiment, excluded, experiments_of, stacked
 from profrun.contract.profilers import UNPROFILED
-from profrun.contract.rounds import BUDGET_S, FIRST, MOST
+from profrun.contract.rounds import BUDGET_S, MOST
 from profrun.errors import FailedError, InconclusiveError
 from profrun.jobs.dump import dump_job
 from profrun.jobs.load import Spec
@@ -29,6 +29,7 @@ from profrun.plans.make import make_plan
 from profrun.plans.public import redactor_of
 from profrun.runner.answers import diagnosed, told_by
 from profrun.runner.default_comparisons import points_of
+from profrun.runner.improve_budget import Budget, trials_s
 from profrun.runner.improve_jobs import (
     TOGETHER,
     base_job,
@@ -62,9 +63,6 @@ if TYPE_CHECKING:
 
 WORTH = 0.02
 """The smallest gain that is looked for, as a part of the step."""
-_TOGETHER_TRIALS = 12
-"""Trials of the last stage that the budget keeps time for: four rounds of two, and two that are recorded. Of
-a short budget it keeps half of what is left."""
 _NARROW = 0.2
 """The last stage goes on until half of its interval is at most this part of the gain, where there is time."""
 
@@ -115,8 +113,14 @@ class Planned:
 
 
 def base_spec(spec: Spec, job: Job, wishes: Wishes) -> Spec:
-    """The spec of the base stage of a job."""
-    text = dump_job(base_job(job, base_variant(job, wishes.base)))
+    """The spec of the base stage of a job.
+
+    Raises:
+        UsageError: the job has no such variant, or ``only`` names nothing that can be tried.
+    """
+    base = base_variant(job, wishes.base)
+    _named_and_asked(job, base, wishes.only, ())  # before a trial runs
+    text = dump_job(base_job(job, base))
     return Spec(text, spec.name, spec.folder)
 
 
@@ -153,10 +157,11 @@ def improve(spec: Spec | Run, job: Job, wishes: Wishes, carry_out: CarryOut) -> 
 def planned(state: RunState, job: Job, wishes: Wishes) -> Planned:
     """What an improvement of a run that exists would do; nothing is started."""
     base = base_variant(job, wishes.base)
-    tried, not_tried = _chosen(state, asked_for(state, job, base, wishes.only), wishes, 0.0)
+    budget = Budget(wishes.budget_s, trials_s(state), wishes.rounds)
+    tried, not_tried = budget.choose(asked_for(state, job, base, wishes.only), 0.0)
     if not tried:
         return Planned(None, (), not_tried)
-    left = _time_for_rounds(state, wishes, 0.0)
+    left = budget.for_rounds(0.0)
     stage = rounds_job(
         job, base, tried, stage="experiments", rounds=wishes.rounds, worth=wishes.worth, budget_s=left
     )
@@ -178,10 +183,7 @@ def asked_for(state: RunState, job: Job, base: str, only: Sequence[str]) -> tupl
     if record is not None and record.trace is not None:
         with Trace(record.trace) as trace:
             findings = diagnosed(trace, record, state).findings
-    first = base == base_variant(job, None)
-    own = [one for one in own_experiments(job, base) if (one.name in only if only else first)]
-    others = [name for name in only if all(name != one.name for one in own)]
-    asked = experiments_of(findings, others, job.changes.get(base, ())) if others or not only else ()
+    own, asked = _named_and_asked(job, base, only, findings)
     if not own and not asked and (record is None or record.trace is None):
         raise InconclusiveError(
             f"{state.run.name} has no recording of its variant '{base}'",
@@ -189,6 +191,16 @@ def asked_for(state: RunState, job: Job, base: str, only: Sequence[str]) -> tupl
             fix=f"see `profrun status {state.run.name}`, or start from the job: profrun improve JOB",
         )
     return (*own, *(replace(one, name=free_name(job, one.name)) for one in asked))
+
+
+def _named_and_asked(
+    job: Job, base: str, only: Sequence[str], findings: Sequence[RuleFinding]
+) -> tuple[Sequence[Experiment], Sequence[Experiment]]:
+    """The job's other variants, and what findings ask for; those that ``only`` names, if it names any."""
+    first = base == base_variant(job, None)
+    own = [one for one in own_experiments(job, base) if (one.name in only if only else first)]
+    others = [name for name in only if all(name != one.name for one in own)]
+    return own, experiments_of(findings, others, job.changes.get(base, ())) if others or not only else ()
 
 
 def _begun(state: RunState, job: Job, wishes: Wishes, spent_s: float) -> Improvement:
@@ -210,7 +222,7 @@ def _begun(state: RunState, job: Job, wishes: Wishes, spent_s: float) -> Improve
             fix="call profrun.step() once an iteration, or use an optimizer or nn.Module",
         )
     asked = asked_for(state, job, base, wishes.only)
-    _, not_tried = _chosen(state, asked, wishes, spent_s)
+    _, not_tried = Budget(wishes.budget_s, trials_s(state), wishes.rounds).choose(asked, spent_s)
     redactor = redactor_of(make_plan(job))
     rows = [
         replace(row, state="not tried", why=not_tried[row.name]) if row.name in not_tried else row
@@ -243,7 +255,6 @@ class _Stages:
         tried = [one for one in found.experiments if one.state == "planned"]
         if not tried:
             return self._keep(found)
-        budget = _time_for_rounds(self._state, _asked_first(found, self._wishes), found.spent_s)
         job = rounds_job(
             self._job,
             found.base,
@@ -251,7 +262,7 @@ class _Stages:
             stage="experiments",
             rounds=found.rounds,
             worth=found.worth,
-            budget_s=budget,
+            budget_s=self._budget(found).for_rounds(found.spent_s),
         )
         state, job = self._stage(
             job, found.experiments_run, lambda name: self._keep(replace(found, experiments_run=name))
@@ -270,6 +281,7 @@ class _Stages:
         all_ = [_experiment(one, self._job) for one in helped]
         kept = stacked(all_, free_name(self._job, TOGETHER))
         left = tuple(one.name for one in excluded(all_, kept))
+        spent_s = time.monotonic() - self._began
         job = rounds_job(
             self._job,
             found.base,
@@ -279,7 +291,7 @@ class _Stages:
             worth=found.worth,
             budget_s=None,
             recorded=len(helped) > 1,  # a single change was recorded as an experiment
-            narrow=_NARROW if self._has_time(found) else None,
+            narrow=_NARROW if self._budget(found).allows_all_rounds(spent_s) else None,
         )
         state, job = self._stage(
             job, found.together_run, lambda name: self._keep(replace(found, together_run=name))
@@ -295,13 +307,10 @@ class _Stages:
             found = replace(found, improved=improved_name(self._job))
         return self._keep(found)
 
-    def _has_time(self, found: Improvement) -> bool:
-        """Whether the budget has time for all rounds of the last stage."""
-        trials = 2 * (found.rounds + 1)
-        return (
-            found.budget_s is None
-            or time.monotonic() - self._began + trials * max(_trials_s(self._state)) <= found.budget_s
-        )
+    def _budget(self, found: Improvement) -> Budget:
+        """The budget that the improvement began with."""
+        total_s = self._wishes.budget_s if found.budget_s is None else found.budget_s
+        return Budget(total_s, trials_s(self._state), found.rounds)
 
     def end(self, found: Improvement) -> Improvement:
         """All stages have ended."""
@@ -354,39 +363,6 @@ def _need_end(state: RunState, base: Run) -> None:
         if state.run.name == base.name:
             again = f"`profrun resume {base.name}`, then {again}"
         raise FailedError(f"{state.run.name} was {state.phase}", fix=f"go on with {again}")
-
-
-def _chosen(
-    state: RunState, asked: Sequence[Experiment], wishes: Wishes, spent_s: float
-) -> tuple[list[Experiment], dict[str, str]]:
-    """The experiments for which the budget probably has time, at least one; name -> why another is not tried.
-
-    The shortest trial of the base counts: the first one also reads files that no cache holds yet, and others
-    may use the machine. If the trials then take longer, the rounds keep the time for a few experiments
-    (``runner.round_time``). But nothing takes up an experiment again that is left out here.
-    """
-    left = _time_for_rounds(state, wishes, spent_s)
-    one_round = min(_trials_s(state)) * min(FIRST, wishes.rounds)
-    count = max(1, int(left / one_round) - 1) if one_round else len(asked)
-    short = f"the budget of {wishes.budget_s / 60:.3g} min is too short for it"
-    return list(asked[:count]), {one.name: short for one in asked[count:]}
-
-
-def _time_for_rounds(state: RunState, wishes: Wishes, spent_s: float) -> float:
-    """Seconds of the budget that are left for the rounds of experiments: at least half of what is left."""
-    left = wishes.budget_s - spent_s
-    return max(1.0, left / 2, left - _TOGETHER_TRIALS * min(_trials_s(state)))
-
-
-def _trials_s(state: RunState) -> Sequence[float]:
-    """Seconds that each trial without a profiler took; 0 where none has ended."""
-    took = [one.took_ns for one in state.trials if one.collector == UNPROFILED]
-    return [ns / 1e9 for ns in took if ns is not None] or [0.0]
-
-
-def _asked_first(found: Improvement, wishes: Wishes) -> Wishes:
-    """The wishes with the budget that the improvement began with."""
-    return wishes if found.budget_s is None else replace(wishes, budget_s=found.budget_s)
 
 
 def _row(one: Experiment, redactor: Redactor) -> ExperimentResult:

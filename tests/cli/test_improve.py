@@ -119,7 +119,7 @@ def test_what_would_be_run_of_a_run(base: Run, capsys: Capture) -> None:
 def test_what_the_budget_does_not_allow_is_named_before(
     base: Run, capsys: Capture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("profrun.runner.improve._trials_s", lambda state: [60.0])
+    monkeypatch.setattr("profrun.runner.improve.trials_s", lambda state: [60.0])
     done = call(capsys, "improve", base.name, "--dry-run", "--budget", "2m")
     assert done.code == 0, done.err
     assert done.err == "not tried: tf32: the budget of 2 min is too short for it\n"

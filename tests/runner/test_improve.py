@@ -218,7 +218,7 @@ def test_the_last_stage_goes_on_until_the_gain_is_known_well_where_there_is_time
     rounds: int,
 ) -> None:
     asks(TF32)
-    monkeypatch.setattr("profrun.runner.improve._trials_s", lambda state: [1.0, trial_s])
+    monkeypatch.setattr("profrun.runner.improve.trials_s", lambda state: [1.0, trial_s])
     driver = Driver({"tf32": 0.8, "together": 0.8}, noise)
     _, found = improve(*job_at(tmp_path), wishes(tmp_path, budget_s=1e4), driver)
     assert found.together is not None
@@ -273,42 +273,12 @@ def test_what_the_budget_does_not_allow_is_not_tried(
     tmp_path: Path, asks: Callable[..., None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asks(TF32, GRAPHS, FUSED)
-    monkeypatch.setattr("profrun.runner.improve._trials_s", lambda state: [40.0, 10.0])
+    monkeypatch.setattr("profrun.runner.improve.trials_s", lambda state: [40.0, 10.0])
     _, found = improve(*job_at(tmp_path), wishes(tmp_path, budget_s=120 + 91), Driver())
     assert states(found) == {"tf32": "proven", "cuda-graphs": "no gain", "fused-optimizer": "not tried"}
     assert found.experiments[2].why == "the budget of 3.52 min is too short for it"
     _, found = improve(*job_at(tmp_path), wishes(tmp_path, budget_s=1.0), Driver())
     assert set(states(found).values()) - {"not tried"}, "at least one is tried"
-
-
-@pytest.mark.parametrize(
-    ("budget_s", "rounds_s", "tried"),
-    [
-        (600, 480, 3),  # 12 trials of 10 s are kept for the last stage
-        (240, 120, 3),
-        (180, 90, 2),  # half of it is kept
-        (120, 60, 1),
-        (1, 1, 1),
-    ],
-)
-def test_of_a_short_budget_half_is_for_the_experiments(
-    tmp_path: Path,
-    asks: Callable[..., None],
-    monkeypatch: pytest.MonkeyPatch,
-    budget_s: float,
-    rounds_s: float,
-    tried: int,
-) -> None:
-    asks(TF32, GRAPHS, FUSED)
-    monkeypatch.setattr("profrun.runner.improve._trials_s", lambda state: [40.0, 10.0])
-    spec, job = job_at(tmp_path)
-    run, _ = improve(spec, job, wishes(tmp_path), Driver())
-    found = planned(read_state(run), job, wishes(tmp_path, budget_s=budget_s))
-    assert len(found.experiments) == tried
-    assert found.spec is not None
-    sequential = load_text(found.spec.text).sequential
-    assert sequential is not None
-    assert sequential.budget == rounds_s
 
 
 def test_the_variables_of_a_change_win_over_those_of_the_job(
@@ -491,6 +461,13 @@ def test_only_that_names_nothing_is_refused(tmp_path: Path, monkeypatch: pytest.
         asked_for(state, job_at(tmp_path, OWN)[1], "slow", ("manny",))
 
 
+def test_only_that_names_nothing_is_refused_before_a_trial(tmp_path: Path) -> None:
+    driver = Driver()
+    with pytest.raises(UsageError, match="--only tf23: there is no change 'tf23'"):
+        improve(*job_at(tmp_path, OWN), wishes(tmp_path, only=("many", "tf23")), driver)
+    assert driver.started == []
+
+
 def test_an_experiment_never_takes_the_name_of_a_variant(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -561,12 +538,15 @@ def test_what_would_be_run_is_told_before(
     spec, job = job_at(tmp_path)
     run, _ = improve(spec, job, wishes(tmp_path), Driver())
     runs = all_runs(tmp_path / "runs")
-    monkeypatch.setattr("profrun.runner.improve._trials_s", lambda state: [40.0, 10.0])
+    monkeypatch.setattr("profrun.runner.improve.trials_s", lambda state: [40.0, 10.0])
     found = planned(read_state(run), job, wishes(tmp_path, budget_s=1.0, rounds=4))
     assert [one.name for one in found.experiments] == ["tf32"]
     assert found.not_tried == {"cuda-graphs": "the budget of 0.0167 min is too short for it"}
     assert found.spec is not None
-    trials = make_plan(load_text(found.spec.text)).trials
+    stage = load_text(found.spec.text)
+    assert stage.sequential is not None
+    assert stage.sequential.budget == 1
+    trials = make_plan(stage).trials
     assert [one.id for one in trials if one.collector == "none"][:2] == [
         "000-default-none-r1",
         "001-tf32-none-r1",
