@@ -27,6 +27,11 @@ _COMPILE = re.compile(
 on also the names of whole compilations), and those of nvFuser. ``CompiledFunction``,
 ``CompiledFunctionBackward``, ``Call CompiledFxGraph`` and ``Torch-Compiled Region`` are the execution of
 compiled code."""
+OPTIMIZER_STEP = "Optimizer.step#"
+"""How torch begins the range round each ``optimizer.step()``; ``Optimizer.step#AdamW.step``."""
+COMPILED = ("Torch-Compiled Region", "CompiledFunction")
+"""How the names of code that torch.compile made begin while it runs: its regions, and its forwards and
+backwards for autograd."""
 
 
 def is_compile_work(name: str) -> bool:

@@ -5,20 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from profrun.analysis.rules.context import Context
-from profrun.analysis.rules.host_causes import outermost, rows_by_name, without
+from profrun.analysis.rules.host_causes import COMPILED, OPTIMIZER_STEP, outermost, rows_by_name, without
 from profrun.analysis.rules.rule import Hit, rule
 from profrun.analysis.rules.step_cost import SLOWDOWN, WARNING_SHARE
 from profrun.analysis.trace.frame import Index
 from profrun.contract.units import percent_text, rate_text, time_text
 
-STEP = "Optimizer.step#"
-"""How torch begins the range round each ``optimizer.step()``; ``Optimizer.step#AdamW.step``."""
 WITH_FUSED = frozenset({"Adagrad", "Adam", "AdamW", "SGD"})
 """Optimizers that have ``fused=True`` on a CPU (https://docs.pytorch.org/docs/stable/optim.html)."""
 FUSED = "aten::_fused_"
 """How the names of torch's fused optimizers begin, such as ``aten::_fused_adamw_``."""
-COMPILED = "Torch-Compiled Region"
-"""How torch begins the name of a region that torch.compile made, while it runs."""
 
 
 @rule(
@@ -63,9 +59,9 @@ def cpu_optimizer(ctx: Context) -> Iterator[Hit]:
 
 def _optimizer(name: str) -> str:
     """The optimizer of a range round its step: 'AdamW' of 'Optimizer.step#AdamW.step'; '' of another name."""
-    return name[len(STEP) :].partition(".")[0] if name.startswith(STEP) else ""
+    return name[len(OPTIMIZER_STEP) :].partition(".")[0] if name.startswith(OPTIMIZER_STEP) else ""
 
 
 def _not_fused(ctx: Context, updates: Index) -> Index:
     """Those of these ranges in which no fused operator and no compiled code starts."""
-    return without(ctx.frame, updates, ctx.named("op", lambda name: name.startswith((FUSED, COMPILED))))
+    return without(ctx.frame, updates, ctx.named("op", lambda name: name.startswith((FUSED, *COMPILED))))

@@ -514,6 +514,27 @@ CASES: dict[str, tuple[Case, Case]] = {
             ]
         ),
     ),
+    "cpu-pointwise": (
+        Case(
+            [
+                step(0, 0, 100 * US),
+                ("op", "aten::linear", 0, 20 * US, "main"),
+                ("op", "aten::mul", 20 * US, 20 * US, "main"),
+                ("op", "aten::tanh", 42 * US, 18 * US, "main"),
+                ("op", "aten::linear", 60 * US, 20 * US, "main"),
+                ("op", "aten::add", 80 * US, 20 * US, "main"),
+            ],
+            says="1 chain of point-wise operators per step, the longest of 2 operators, takes 40 us per step",
+        ),
+        Case(
+            [
+                step(0, 0, 100 * US),
+                ("op", "aten::mul", 20 * US, 20 * US, "main"),
+                ("op", "aten::linear", 40 * US, 20 * US, "main"),
+                ("op", "aten::add", 80 * US, 20 * US, "main"),
+            ]
+        ),
+    ),
     "straggler": (
         Case(comm(60 * US, 10 * US), {"ranks": 2}, says="rank 1"),
         Case(comm(20 * US, 20 * US), {"ranks": 2}),
