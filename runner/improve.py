@@ -157,7 +157,7 @@ def improve(spec: Spec | Run, job: Job, wishes: Wishes, carry_out: CarryOut) -> 
 def planned(state: RunState, job: Job, wishes: Wishes) -> Planned:
     """What an improvement of a run that exists would do; nothing is started."""
     base = base_variant(job, wishes.base)
-    budget = Budget(wishes.budget_s, trials_s(state), wishes.rounds)
+    budget = _budget(state, wishes)
     tried, not_tried = budget.choose(asked_for(state, job, base, wishes.only), 0.0)
     if not tried:
         return Planned(None, (), not_tried)
@@ -222,7 +222,7 @@ def _begun(state: RunState, job: Job, wishes: Wishes, spent_s: float) -> Improve
             fix="call profrun.step() once an iteration, or use an optimizer or nn.Module",
         )
     asked = asked_for(state, job, base, wishes.only)
-    _, not_tried = Budget(wishes.budget_s, trials_s(state), wishes.rounds).choose(asked, spent_s)
+    _, not_tried = _budget(state, wishes).choose(asked, spent_s)
     redactor = redactor_of(make_plan(job))
     rows = [
         replace(row, state="not tried", why=not_tried[row.name]) if row.name in not_tried else row
@@ -363,6 +363,10 @@ def _need_end(state: RunState, base: Run) -> None:
         if state.run.name == base.name:
             again = f"`profrun resume {base.name}`, then {again}"
         raise FailedError(f"{state.run.name} was {state.phase}", fix=f"go on with {again}")
+
+
+def _budget(state: RunState, wishes: Wishes) -> Budget:
+    return Budget(wishes.budget_s, trials_s(state), wishes.rounds)
 
 
 def _row(one: Experiment, redactor: Redactor) -> ExperimentResult:

@@ -9,26 +9,26 @@ import numpy as np
 from profrun.analysis.rules.context import Context
 from profrun.analysis.rules.host_causes import COMPILED, OPTIMIZER_STEP, loader_slices, rows_by_name
 from profrun.analysis.rules.rule import Hit, rule
-from profrun.analysis.rules.step_cost import SLOWDOWN, WARNING_SHARE
+from profrun.analysis.rules.step_cost import PART_BOUND, WARNING_SHARE
 from profrun.analysis.trace.columns import Ints
 from profrun.analysis.trace.frame import Index, Mask
 from profrun.analysis.trace.op_cost import POINTWISE
 from profrun.analysis.trace.steps import step_of_host
 from profrun.contract.units import counted, percent_text, rate_text, time_text
 
-_WRITTEN = """
+_FUNCTIONS = """
 layer_norm rms_norm group_norm batch_norm softmax log_softmax dropout square relu6 elu mish hardswish softplus
 to type_as
 """
-_POINTWISE = POINTWISE | frozenset(_WRITTEN.split())
+_POINTWISE = POINTWISE | frozenset(_FUNCTIONS.split())
 """Operators whose work a compiler joins with that before and behind them, as a program writes them."""
 _REDUCTIONS = frozenset({"sum", "mean", "amax", "amin"})
 """These, too, where point-wise operators are beside them."""
-_READ_AGAIN = """
+_VIEW_NAMES = """
 view _unsafe_view reshape _reshape_alias flatten t transpose permute expand expand_as unsqueeze squeeze
 detach alias select slice narrow split chunk unbind as_strided result_type
 """
-_VIEWS = frozenset(_READ_AGAIN.split())
+_VIEWS = frozenset(_VIEW_NAMES.split())
 """Operators that only say how a tensor is read: no chain ends at them."""
 _OUTSIDE = (
     "torch.compile made part of this program, and these operators are outside of it: compile the code round "
@@ -54,9 +54,7 @@ something else. Python needs less between two operators, also with the ranges of
     "optimizers, of DataLoaders and of compiled code do not count.",
     advice="torch.compile(model), or operators that torch has in one piece, such as "
     "torch.nn.functional.gelu(x, approximate='tanh') and rms_norm.",
-    bound="The time from the first to the last operator of each chain. Where the step time without a "
-    "profiler is known, at most what the rest of the recorded step leaves of it, if a profiler makes that "
-    f"{SLOWDOWN:g} times slower.",
+    bound=f"The time from the first to the last operator of each chain. {PART_BOUND}",
     relies_on=("steps.dur_ns",),
 )
 def cpu_pointwise(ctx: Context) -> Iterator[Hit]:
@@ -69,7 +67,7 @@ def cpu_pointwise(ctx: Context) -> Iterator[Hit]:
     if not chains:
         return
     each = ctx.per_step_ns(int(_spans(ctx, ids, group).sum()))
-    gain = ctx.cost.host_gain(min(each, ctx.cost.left_by(ctx.cost.recorded_ns - each)))
+    gain = ctx.cost.part_gain(each)
     if gain.share < WARNING_SHARE:
         return
     member = ids[group >= 0]
@@ -99,7 +97,7 @@ def _operators(ctx: Context) -> Index:
     ops = ctx.in_steps(ctx.named("op", lambda name: name.startswith("aten::")))
     ops = ops[~source.inside(ops)[ops]]
     ops = ops[~source.named(ops, lambda name: _plain(name) in _VIEWS)]
-    return np.asarray(ops[np.lexsort((ops, source.ts[ops], source.track[ops]))])
+    return source.by_track(ops)
 
 
 def _chains(ctx: Context, ids: Index) -> Ints:

@@ -85,7 +85,7 @@ def _between(ctx: Context, scores: Index, gemms: Index) -> Index:
     """Each of the softmax kernels and what runs between the GEMMs round it, on its stream."""
     source = ctx.frame
     ids = ctx.step_gpu
-    ids = ids[np.lexsort((ids, source.ts[ids], source.track[ids]))]
+    ids = source.by_track(ids)
     wall = np.isin(ids, gemms)
     wall[1:] |= source.track[ids[1:]] != source.track[ids[:-1]]
     group = np.cumsum(wall)
@@ -112,7 +112,7 @@ def pointwise_chains(ctx: Context) -> Iterator[Hit]:
     """Consecutive point-wise kernels in stream order."""
     source = ctx.frame
     ids = ctx.step_gpu
-    ids = ids[np.lexsort((ids, source.ts[ids], source.track[ids]))]
+    ids = source.by_track(ids)
     whole = ctx.total(ctx.step_kernels)
     if not len(ids) or not whole:
         return

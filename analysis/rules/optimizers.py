@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from profrun.analysis.rules.context import Context
 from profrun.analysis.rules.host_causes import COMPILED, OPTIMIZER_STEP, outermost, rows_by_name, without
 from profrun.analysis.rules.rule import Hit, rule
-from profrun.analysis.rules.step_cost import SLOWDOWN, WARNING_SHARE
+from profrun.analysis.rules.step_cost import PART_BOUND, WARNING_SHARE
 from profrun.analysis.trace.frame import Index
 from profrun.contract.units import percent_text, rate_text, time_text
 
@@ -27,8 +27,7 @@ FUSED = "aten::_fused_"
     threshold="No GPU works in the steps. Optimizer.step of one of these optimizers has no fused operator "
     "and no compiled code, and takes at least 5 % of the step.",
     advice="torch.optim.AdamW(..., fused=True), and the same for Adam, SGD and Adagrad.",
-    bound="The time of Optimizer.step. Where the step time without a profiler is known, at most what the "
-    f"rest of the recorded step leaves of it, if a profiler makes that {SLOWDOWN:g} times slower.",
+    bound=f"The time of Optimizer.step. {PART_BOUND}",
     relies_on=("steps.dur_ns",),
 )
 def cpu_optimizer(ctx: Context) -> Iterator[Hit]:
@@ -39,7 +38,7 @@ def cpu_optimizer(ctx: Context) -> Iterator[Hit]:
     if not len(updates):
         return
     each = ctx.per_step_ns(ctx.host_time(updates))
-    gain = ctx.cost.host_gain(min(each, ctx.cost.left_by(ctx.cost.recorded_ns - each)))
+    gain = ctx.cost.part_gain(each)
     if gain.share < WARNING_SHARE:
         return
     ops = outermost(ctx.frame, ctx.frame.of("op"), updates)

@@ -32,6 +32,11 @@ WARNING_SHARE = 0.05
 """Part of the step from which a gain makes a finding a warning."""
 SLOWDOWN = 3.0
 """A profiler makes the host's part of a step at most so many times longer. Measured: up to 2.4 times."""
+PART_BOUND = (
+    "Where the step time without a profiler is known, at most what the rest of the recorded step leaves of "
+    f"it, if a profiler makes that {SLOWDOWN:g} times slower."
+)
+"""What a rule says of ``StepCost.part_gain``."""
 NOTED = 1.2
 NOTED_SHARE = 0.01
 """Work that is so many times the gain, and such a part of the step, is stated beside the gain."""
@@ -216,6 +221,14 @@ class StepCost:
         """
         faster = SLOWDOWN if self.basis == "unprofiled" else 1.0
         return max(0.0, self.step_ns - others_ns / faster)
+
+    def part_gain(self, ns: float) -> Gain:
+        """Gain of host time that is a part of the recorded step (``PART_BOUND``).
+
+        Args:
+            ns: host time that could go, per step; nothing else runs beside it.
+        """
+        return self.host_gain(min(ns, self.left_by(self.recorded_ns - ns)))
 
     def host_gain(self, ns: float, *, beside_ns: float = 0.0) -> Gain:
         """Gain of host time.

@@ -107,6 +107,10 @@ class Frame:
         """Process id of each slice."""
         return np.asarray(self.track_process[self.track[ids]])
 
+    def by_track(self, ids: Index) -> Index:
+        """The slices sorted by thread or stream, then by start."""
+        return np.asarray(ids[np.lexsort((ids, self.ts[ids], self.track[ids]))])
+
     def by_process(self, ids: Index) -> list[Index]:
         """The ids of each process, in their order, by process id; one pass for all processes."""
         return [ids[places] for places in places_of(self.process_of(ids), len(self.processes))]
