@@ -7,7 +7,13 @@ from collections.abc import Iterator
 import numpy as np
 
 from profrun.analysis.rules.context import Context
-from profrun.analysis.rules.host_causes import COMPILED, OPTIMIZER_STEP, loader_slices, rows_by_name
+from profrun.analysis.rules.host_causes import (
+    COMPILED,
+    OPTIMIZER_STEP,
+    compile_slices,
+    loader_slices,
+    rows_by_name,
+)
 from profrun.analysis.rules.rule import Hit, rule
 from profrun.analysis.rules.step_cost import PART_BOUND, WARNING_SHARE
 from profrun.analysis.trace.columns import Ints
@@ -51,7 +57,7 @@ something else. Python needs less between two operators, also with the ranges of
     "the values between stay in registers.",
     threshold="No GPU works in the steps. Chains of at least two point-wise operators take at least 5 % of "
     "the step. Norms, softmax and sums right beside them belong to a chain. Views end none. Operators of "
-    "optimizers, of DataLoaders and of compiled code do not count.",
+    "optimizers, of DataLoaders, of a compiler and of compiled code do not count.",
     advice="torch.compile(model), or operators that torch has in one piece, such as "
     "torch.nn.functional.gelu(x, approximate='tanh') and rms_norm.",
     bound=f"The time from the first to the last operator of each chain. {PART_BOUND}",
@@ -124,10 +130,10 @@ def _follows(ctx: Context, ids: Index) -> Mask:
 
 
 def _of_others(ctx: Context) -> Index:
-    """Ranges of optimizers, of DataLoaders and of compiled code."""
+    """Ranges of optimizers, of DataLoaders, of compiled code, and of the compiler, which traces operators."""
     updates = ctx.named("range", lambda name: name.startswith(OPTIMIZER_STEP))
     compiled = [ctx.named(kind, lambda name: name.startswith(COMPILED)) for kind in ("op", "range")]
-    return np.concatenate([updates, *compiled, loader_slices(ctx)])
+    return np.concatenate([updates, *compiled, loader_slices(ctx), compile_slices(ctx)])
 
 
 def _spans(ctx: Context, ids: Index, group: Ints) -> Ints:

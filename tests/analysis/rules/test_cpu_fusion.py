@@ -62,6 +62,7 @@ def test_a_longer_pause_than_the_operators_beside_it_ends_a_chain(at_us: int, ga
         "Optimizer.step#SGD.step",
         "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__",
         "CompiledFunction",
+        "entire_frame_compile (dynamo_timed)",
     ],
 )
 def test_operators_that_the_remedy_does_not_reach_do_not_count(around: str) -> None:
