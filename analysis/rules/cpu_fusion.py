@@ -79,9 +79,10 @@ def cpu_pointwise(ctx: Context) -> Iterator[Hit]:
     member = ids[group >= 0]
     longest = int(np.bincount(group[group >= 0]).max())
     rate = rate_text(chains / ctx.step_count)
+    many, take = (f"{rate} chain", "takes") if rate == "1" else (f"{rate} chains", "take")
     yield Hit(
-        f"{rate} {'chain' if rate == '1' else 'chains'} of point-wise operators {ctx.rate}, the longest of "
-        f"{counted(longest, 'operator')}, {'takes' if rate == '1' else 'take'} {time_text(each)} {ctx.per}, "
+        f"{many} of point-wise operators {ctx.rate}, the longest of {counted(longest, 'operator')}, "
+        f"{take} {time_text(each)} {ctx.per}, "
         f"{percent_text(each / ctx.cost.recorded_ns)} of the recorded step",
         {
             "chains_per_step": chains / ctx.step_count,
@@ -91,7 +92,7 @@ def cpu_pointwise(ctx: Context) -> Iterator[Hit]:
         },
         slices=ctx.worst(member),
         gain=gain,
-        extent=f"{percent_text(each / ctx.cost.recorded_ns)} of the recorded step",
+        extent=f"{many} {ctx.rate}",
         rows=rows_by_name(ctx, member),
         fix=_OUTSIDE if ctx.program.compiled else None,
     )
