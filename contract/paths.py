@@ -27,7 +27,7 @@ def found_in(folder: Path, pattern: str) -> list[Path]:
     """What matches a pattern inside of a folder, sorted; nothing where the folder is not there.
 
     A trial's files are moved to ``attempts`` when it starts again, also while another process reads them.
-    Before Python 3.13, ``Path.glob`` can raise an error then, though not for a folder that is missing from
+    In Python 3.10 and 3.11, ``Path.glob`` raises an error then, though not for a folder that is missing from
     the beginning (https://docs.python.org/3/library/pathlib.html#pathlib.Path.glob).
     """
     try:

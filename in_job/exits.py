@@ -26,6 +26,8 @@ class Exits:
         busy: whether the hook is in the middle of something a signal must not cut.
         unwind: leave through ``SystemExit`` on the first SIGTERM instead of dying of it at once: profilers
             round the program write what they have buffered when it exits, and lose it when it is killed.
+            A later SIGTERM is ignored as long as the program is leaving; a program that has caught the
+            ``SystemExit`` and goes on dies of it.
     """
 
     def __init__(
@@ -40,9 +42,11 @@ class Exits:
         self._failed = failed
         self._busy = busy
         self._unwind = unwind
+        self._raised: SystemExit | None = None
+        self._at_exit = False
         self._waiting = False
         self._real_exit = os._exit
-        atexit.register(finish)
+        atexit.register(self._last)
         os._exit = self._exit  # type: ignore[assignment]
         self._excepthook = sys.excepthook
         sys.excepthook = self._on_exception
@@ -76,8 +80,32 @@ class Exits:
     def _die(self) -> None:
         self._finish()
         self._waiting = False
-        if self._unwind:
-            self._unwind = False
-            raise SystemExit(128 + signal.SIGTERM)
+        if self._unwind and self._raised is None:
+            atexit.register(self._note_exit)  # the last that is registered is called first
+            self._raised = SystemExit(128 + signal.SIGTERM)
+            raise self._raised
+        if self._leaves():
+            return
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
         os.kill(os.getpid(), signal.SIGTERM)
+
+    def _last(self) -> None:
+        """The first that was registered, so the last that is called before Python takes itself apart.
+
+        Python gives SIGTERM its default action then, but leaves a signal that is ignored
+        (https://github.com/python/cpython/blob/3.11/Modules/signalmodule.c, ``_PySignal_Fini``). A process
+        with large libraries can be there for seconds, and profilers write after it.
+        """
+        self._finish()
+        if self._raised is not None:
+            signal.signal(signal.SIGTERM, signal.SIG_IGN)
+
+    def _note_exit(self) -> None:
+        self._at_exit = True
+
+    def _leaves(self) -> bool:
+        """Whether the program is on its way out: at its exit, or while it handles our ``SystemExit``."""
+        handled = sys.exc_info()[1]
+        while handled is not None and handled is not self._raised:
+            handled = handled.__context__
+        return self._at_exit or handled is not None

@@ -6,6 +6,8 @@ with the API calls of the thread. Names are ``text`` or the string of ``textId``
 
 from __future__ import annotations
 
+import duckdb
+
 from profrun.collectors.nsys.build import Builder
 from profrun.collectors.nsys.identity import Origin
 from profrun.collectors.nsys.names import (
@@ -17,12 +19,29 @@ from profrun.contract.step_names import ANY_STEP, OWN_STEP
 from profrun.contract.steps import RUN_RANGE
 
 
+def reopen(con: duckdb.DuckDBPyConnection, origins: list[Origin]) -> None:
+    """Take away the ends that nsys gave to ranges that were open: their stop in n_nvtx becomes NULL.
+
+    nsys loses the last records of a program that is killed or leaves through ``os._exit``. A range whose end
+    is lost gets the end of the session ("Profiling has stopped"), seconds after the program's end: measured
+    with nsys 2024.2.3. A range that ends in exactly that nanosecond was closed so.
+    """
+    for item in origins:
+        if item.stopped_ns is not None:
+            con.execute(
+                f"UPDATE n_nvtx SET stop = NULL WHERE src = {item.src} AND stop = {item.stopped_ns} "
+                f"AND event IN ({NVTX_PUSH_POP}, {NVTX_START_END})"
+            )
+
+
 def stage(build: Builder, origins: list[Origin]) -> None:
     """n_range: marks and ranges with their names; those open at the end end with the last record.
 
-    Needs n_python_mark (``python_stacks.stage``), whose marks are no ranges.
+    The range of the run ends with the session where nothing was recorded in it. Needs n_python_mark
+    (``python_stacks.stage``), whose marks are no ranges.
     """
     con = build.con
+    name = "coalesce(r.text, s.value)"
     con.execute(
         "CREATE TABLE n_last AS SELECT src, max(stop) AS stop FROM ("
         "SELECT src, stop FROM n_call_index WHERE what = 'api' UNION ALL "
@@ -32,12 +51,13 @@ def stage(build: Builder, origins: list[Origin]) -> None:
     con.execute(
         "CREATE TABLE n_range AS SELECT r.src, r.gtid, r.event, r.start, r.stop IS NULL AND r.event <> "
         f"{NVTX_MARK} AS unfinished, CASE WHEN r.event = {NVTX_MARK} THEN r.start "
-        "ELSE coalesce(r.stop, e.stop) END AS stop, coalesce(r.domain, 0) AS domain, "
+        f"ELSE coalesce(r.stop, CASE WHEN {name} = '{RUN_RANGE}' AND e.stop <= r.start THEN o.stopped END, "
+        "e.stop) END AS stop, coalesce(r.domain, 0) AS domain, "
         "coalesce(r.text, s.value, 'unnamed range') AS name, "
-        f"(r.stop IS NOT NULL OR coalesce(r.text, s.value) = '{RUN_RANGE}') AND r.event <> {NVTX_MARK} "
+        f"(r.stop IS NOT NULL OR {name} = '{RUN_RANGE}') AND r.event <> {NVTX_MARK} "
         f"AND regexp_matches(coalesce(r.text, s.value, ''), '{ANY_STEP}') AS step "
         "FROM n_nvtx r LEFT JOIN n_string s ON s.src = r.src AND s.id = r.text_id "
-        "LEFT JOIN n_last e ON e.src = r.src "
+        "LEFT JOIN n_last e ON e.src = r.src LEFT JOIN n_origin o ON o.src = r.src "
         f"WHERE r.event IN ({NVTX_MARK}, {NVTX_PUSH_POP}, {NVTX_START_END}) AND r.start IS NOT NULL "
         f"AND NOT (r.event = {NVTX_MARK} AND r.text IS NULL AND r.text_id IS NULL "
         "AND (r.src, r.gtid, r.start) IN (SELECT (src, gtid, start) FROM n_python_mark))"
@@ -111,8 +131,8 @@ def record_issues(build: Builder, origins: list[Origin]) -> None:
     writer.issue(
         "range-unfinished",
         build.count(f"SELECT count(*) FROM {left}"),
-        "ranges that were open when the recording ended: they end with its last record, and none counts as a "
-        "step",
+        "ranges that were open when the recording ended, or whose end was lost: they end with its last "
+        "record, and none counts as a step",
         example[0] if example else None,
     )
     writer.issue(

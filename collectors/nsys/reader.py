@@ -75,9 +75,11 @@ def _read(exports: list[Export], writer: TraceWriter, progress: Progress) -> Non
     exports = _one_of_each_session(exports, writer)
     origins = [identity.origin(item, src) for src, item in enumerate(exports)]
     identity.align(origins, writer)
-    con.execute("CREATE TABLE n_origin (src INTEGER, shift BIGINT)")
-    con.executemany("INSERT INTO n_origin VALUES (?, ?)", [(item.src, item.shift_ns) for item in origins])
+    con.execute("CREATE TABLE n_origin (src INTEGER, shift BIGINT, stopped BIGINT)")
+    rows = [(item.src, item.shift_ns, item.stopped_ns) for item in origins]
+    con.executemany("INSERT INTO n_origin VALUES (?, ?, ?)", rows)
     dropped = _load(exports, writer, progress)
+    nvtx.reopen(con, origins)
     index_records(writer)
     identity.processes(writer, origins)
     identity.devices(writer, origins)

@@ -182,8 +182,8 @@ LEFT_OUT = {
 DERIVED = {
     # --- columns of several tables. src: number of the export; gtid: nsys's global thread id; p: the process
     # in it (gtid >> 24); proc: number of (src, p); shift: ns to add for the trace's axis; records: count ---
-    # when an export begins on the trace's axis (reader)
-    "n_origin": "src, shift",
+    # when an export begins on the trace's axis, and its recording ended by its own clock (reader)
+    "n_origin": "src, shift, stopped",
     # calls and the profiler's own work by thread and name; what: api, lib or overhead; stop: of the last;
     # negative, open_ended: records that end before they start, or have no end (record_index)
     "n_call_index": "what, src, gtid, name_id, records, negative, open_ended, stop, failed",

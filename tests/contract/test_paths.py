@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -21,23 +22,30 @@ def test_steps_are_those_of_the_ranks_that_wrote_them(tmp_path: Path) -> None:
     assert trial.steps() == [tmp_path / "raw/rank0/steps.json", tmp_path / "raw/rank1/steps.json"]
 
 
-def test_a_folder_that_is_moved_while_it_is_read_has_no_files(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+MOVED_WHILE_READ = """
+import sys
+from pathlib import Path
+from profrun.contract.paths import TrialPaths
+
+folder = Path(sys.argv[1])
+
+def move(event, arguments):  # before a folder is listed
+    if event == "os.scandir" and folder.exists():
+        folder.rename(folder.with_name("attempts"))
+
+sys.addaudithook(move)
+print(TrialPaths(folder).steps(), folder.exists())
+"""
+"""A program, since an audit hook stays. ``os.scandir`` cannot be replaced for pathlib in every Python."""
+
+
+def test_a_folder_that_is_moved_while_it_is_read_has_no_files(tmp_path: Path) -> None:
     folder = tmp_path / "a[1]"
     (folder / "raw/rank0").mkdir(parents=True)
     (folder / "raw/rank0/steps.json").touch()
     assert found_in(folder, "raw/rank*/*") == [folder / "raw/rank0/steps.json"]
-    list_folder = os.scandir
-
-    def move_and_list(path: str) -> object:
-        if folder.exists():
-            folder.rename(tmp_path / "attempts")
-        return list_folder(path)
-
-    monkeypatch.setattr(os, "scandir", move_and_list)
-    assert TrialPaths(folder).steps() == []
-    assert not folder.exists()
+    command = [sys.executable, "-c", MOVED_WHILE_READ, str(folder)]
+    assert subprocess.run(command, check=True, capture_output=True, text=True).stdout == "[] False\n"
 
 
 def test_no_two_files_share_a_name() -> None:

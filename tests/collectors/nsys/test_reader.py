@@ -162,6 +162,29 @@ def test_ranges_open_at_the_end_are_cut_and_never_steps(tmp_path: Path) -> None:
     assert issues(trace)["range-unfinished"] == 2
 
 
+def test_ranges_that_nsys_closed_at_its_own_end_were_open(tmp_path: Path) -> None:
+    nvtx = [push_pop(0, 10, "step 0"), push_pop(20, 900, "step 1"), push_pop(22, 900, "forward")]
+    tables = {"NVTX_EVENTS": nvtx, KERNEL: [kernel(25, 40)], "ANALYSIS_DETAILS": [{"duration": 900}]}
+    trace = trace_of(tmp_path, make_export(tmp_path / "x", tables, ["k"]))
+    rows = trace.sql("SELECT name, kind, dur_ns FROM slices WHERE kind <> 'kernel' ORDER BY ts_ns").rows
+    assert rows == [("step 0", "step", 10), ("step 1", "range", 20), ("forward", "range", 18)]
+    assert issues(trace)["range-unfinished"] == 2
+
+
+def test_the_run_that_nsys_closed_ends_with_the_last_record_else_with_the_recording(tmp_path: Path) -> None:
+    for name, calls, end in (("with", [call(12, 15, corr=1)], 15), ("without", [], 900)):
+        tables = {
+            "NVTX_EVENTS": [push_pop(5, 900, "profrun.run")],
+            RUNTIME: calls,
+            "ANALYSIS_DETAILS": [{"duration": 900}],
+        }
+        folder = tmp_path / name
+        folder.mkdir()
+        trace = trace_of(folder, make_export(folder / "x", tables, ["k", "cudaLaunchKernel"]))
+        assert trace.sql("SELECT name, ts_ns, dur_ns FROM steps").rows == [("profrun.run", 5, end - 5)]
+        assert issues(trace)["run-cut"] == 1
+
+
 def test_a_run_that_was_still_going_on_is_a_step_that_ends_with_the_recording(tmp_path: Path) -> None:
     nvtx = [push_pop(5, None, "profrun.run"), push_pop(10, 20, "forward")]
     tables = {"NVTX_EVENTS": nvtx, RUNTIME: [call(12, 15, corr=1)], KERNEL: [kernel(25, 40, corr=1)]}

@@ -10,13 +10,14 @@ from pathlib import Path
 
 import pytest
 
+from tests.collectors.nsys.exports import issues, trace_of
 from tests.conftest import missing
 from tests.in_job.kit import Done, Trial
 
 pytestmark = pytest.mark.nsys
 
 PROGRAM = """
-import sys, time, torch, profrun
+import os, sys, time, torch, profrun
 net = torch.nn.Sequential(torch.nn.Linear(8, 16), torch.nn.ReLU(), torch.nn.Linear(16, 8))
 opt = torch.optim.SGD(net.parameters(), lr=0.1)
 for step in range(int(sys.argv[1])):
@@ -79,16 +80,17 @@ def test_every_emitted_range_is_recorded_and_nests(tmp_path: Path) -> None:
     assert inside == [True] * 5
 
 
+def stopped_after(folder: Path, limit_s: float) -> Done:
+    """The program without an end, stopped by this time limit."""
+    command = [sys.executable, "job.py", "1000000", "0.05"]
+    return Trial(folder, command, PROGRAM, collector="nsys", timeout_s=limit_s, grace_s=40.0).run(nsys())
+
+
 def test_ended_by_its_time_limit_the_report_is_whole(tmp_path: Path) -> None:
-    trial = Trial(
-        tmp_path,
-        [sys.executable, "job.py", "1000000", "0.05"],
-        PROGRAM,
-        collector="nsys",
-        timeout_s=20.0,  # torch imports for seconds on a busy machine
-        grace_s=40.0,
-    )
-    done = trial.run(nsys())
+    done = stopped_after(tmp_path, 10.0)
+    for limit_s in (40.0, 160.0):  # torch imports for more than 20 s on a busy machine
+        if "five" not in done.log():
+            done = stopped_after(tmp_path, limit_s)
     assert "five" in done.log()
     assert (done.exit["state"], done.exit["signal"]) == ("timeout", "SIGTERM")
     assert {row["state"] for row in done.exit["artefacts"]} == {"whole"}
@@ -97,3 +99,20 @@ def test_ended_by_its_time_limit_the_report_is_whole(tmp_path: Path) -> None:
     assert len(found) - done.exit["ranges_emitted"] in (0, 1)
     assert done.exit["ranges_emitted"] > 10
     check_nesting(found)
+
+
+def test_a_killed_program_has_no_step_that_lasts_until_nsys_ended(tmp_path: Path) -> None:
+    """nsys gives the end of its session to what was open: at least half a second later here."""
+    killed = PROGRAM + "    if step == 20:\n        time.sleep(0.5)\n        os.kill(os.getpid(), 9)\n"
+    done = Trial(tmp_path, [sys.executable, "job.py", "99", "0.01"], killed, collector="nsys").run(nsys())
+    assert done.exit["signal"] == "SIGKILL"
+    last = max(end for _, end, _ in ranges(done))
+    unended = {text for _, end, text in ranges(done) if end == last}
+    assert any(text.startswith("profrun.step#") for text in unended)
+    (path,) = (done.folder / "raw/rank0").glob("*.sqlite")
+    trace = trace_of(tmp_path, path)
+    steps = trace.sql("SELECT name, dur_ns FROM steps").rows
+    assert 10 < len(steps) <= 20
+    assert not unended & {name for name, _ in steps}
+    assert max(dur_ns for _, dur_ns in steps) < 400e6
+    assert issues(trace)["range-unfinished"] == len(unended)
