@@ -23,7 +23,7 @@ class Layer(nn.Module):
         return x + self.fall(y)
 
 
-args = parts.arguments(__doc__, steps=(150, 40), depth=(3, 2), width=(1024, 128), batch=(32768, 2048))
+args = parts.arguments(__doc__, steps=(150, 60), depth=(3, 2), width=(1024, 8), batch=(32768, 65536))
 with torch.device(parts.DEVICE):
     model = nn.Sequential(*(Layer(args.width) for _ in range(args.depth)))
     x = torch.randn(args.batch, args.width)
