@@ -102,8 +102,11 @@ def test_ended_by_its_time_limit_the_report_is_whole(tmp_path: Path) -> None:
 
 
 def test_a_killed_program_has_no_step_that_lasts_until_nsys_ended(tmp_path: Path) -> None:
-    """nsys gives the end of its session to what was open: at least half a second later here."""
-    killed = PROGRAM + "    if step == 20:\n        time.sleep(0.5)\n        os.kill(os.getpid(), 9)\n"
+    """nsys gives the end of its session to what was open: at least two seconds later here.
+
+    It may have lost all but the first steps.
+    """
+    killed = PROGRAM + "    if step == 20:\n        time.sleep(2)\n        os.kill(os.getpid(), 9)\n"
     done = Trial(tmp_path, [sys.executable, "job.py", "99", "0.01"], killed, collector="nsys").run(nsys())
     assert done.exit["signal"] == "SIGKILL"
     last = max(end for _, end, _ in ranges(done))
@@ -112,7 +115,7 @@ def test_a_killed_program_has_no_step_that_lasts_until_nsys_ended(tmp_path: Path
     (path,) = (done.folder / "raw/rank0").glob("*.sqlite")
     trace = trace_of(tmp_path, path)
     steps = trace.sql("SELECT name, dur_ns FROM steps").rows
-    assert 10 < len(steps) <= 20
+    assert len(steps) <= 20
     assert not unended & {name for name, _ in steps}
-    assert max(dur_ns for _, dur_ns in steps) < 400e6
+    assert all(dur_ns < 2e9 for _, dur_ns in steps)
     assert issues(trace)["range-unfinished"] == len(unended)
