@@ -90,11 +90,11 @@ class Exits:
         os.kill(os.getpid(), signal.SIGTERM)
 
     def _last(self) -> None:
-        """The first that was registered, so the last that is called before Python takes itself apart.
+        """Python calls this function after all others of atexit, because it was registered first.
 
-        Python gives SIGTERM its default action then, but leaves a signal that is ignored
-        (https://github.com/python/cpython/blob/3.11/Modules/signalmodule.c, ``_PySignal_Fini``). A process
-        with large libraries can be there for seconds, and profilers write after it.
+        After it, Python gives SIGTERM its default action again, unless the signal is ignored
+        (https://github.com/python/cpython/blob/3.11/Modules/signalmodule.c, ``_PySignal_Fini``). A program
+        with large libraries can still need seconds then, and profilers write at the very end.
         """
         self._finish()
         if self._raised is not None:

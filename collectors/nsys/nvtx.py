@@ -19,19 +19,17 @@ from profrun.contract.step_names import ANY_STEP, OWN_STEP
 from profrun.contract.steps import RUN_RANGE
 
 
-def reopen(con: duckdb.DuckDBPyConnection, origins: list[Origin]) -> None:
-    """Take away the ends that nsys gave to ranges that were open: their stop in n_nvtx becomes NULL.
+def reopen(con: duckdb.DuckDBPyConnection) -> None:
+    """Ranges that nsys itself closed are open: their stop in n_nvtx becomes NULL. Needs n_origin.
 
     nsys loses the last records of a program that is killed or leaves through ``os._exit``. A range whose end
     is lost gets the end of the session ("Profiling has stopped"), seconds after the program's end: measured
     with nsys 2024.2.3. A range that ends in exactly that nanosecond was closed so.
     """
-    for item in origins:
-        if item.stopped_ns is not None:
-            con.execute(
-                f"UPDATE n_nvtx SET stop = NULL WHERE src = {item.src} AND stop = {item.stopped_ns} "
-                f"AND event IN ({NVTX_PUSH_POP}, {NVTX_START_END})"
-            )
+    con.execute(
+        "UPDATE n_nvtx SET stop = NULL FROM n_origin o WHERE o.src = n_nvtx.src AND stop = o.stopped "
+        f"AND event IN ({NVTX_PUSH_POP}, {NVTX_START_END})"
+    )
 
 
 def stage(build: Builder, origins: list[Origin]) -> None:
@@ -138,7 +136,8 @@ def record_issues(build: Builder, origins: list[Origin]) -> None:
     writer.issue(
         "run-cut",
         build.count("SELECT count(*) FROM n_range WHERE unfinished AND step"),
-        "the recording ended before the run did: the one step, which is the run, ends with its last record",
+        "the recording ended before the run did: the one step, which is the run, ends with the last record, "
+        "or with the recording where nothing else was recorded",
         RUN_RANGE,
     )
     writer.issue(

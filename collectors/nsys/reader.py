@@ -79,7 +79,7 @@ def _read(exports: list[Export], writer: TraceWriter, progress: Progress) -> Non
     rows = [(item.src, item.shift_ns, item.stopped_ns) for item in origins]
     con.executemany("INSERT INTO n_origin VALUES (?, ?, ?)", rows)
     dropped = _load(exports, writer, progress)
-    nvtx.reopen(con, origins)
+    nvtx.reopen(con)
     index_records(writer)
     identity.processes(writer, origins)
     identity.devices(writer, origins)

@@ -9,7 +9,7 @@ import sys
 import pytest
 
 PROGRAM = """
-import atexit, os, signal, sys, time
+import atexit, os, signal, sys
 from profrun.in_job.exits import Exits
 
 Exits(lambda: None, lambda kind, error: None, lambda: False, unwind=True)

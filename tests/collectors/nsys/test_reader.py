@@ -171,18 +171,18 @@ def test_ranges_that_nsys_closed_at_its_own_end_were_open(tmp_path: Path) -> Non
     assert issues(trace)["range-unfinished"] == 2
 
 
-def test_the_run_that_nsys_closed_ends_with_the_last_record_else_with_the_recording(tmp_path: Path) -> None:
-    for name, calls, end in (("with", [call(12, 15, corr=1)], 15), ("without", [], 900)):
-        tables = {
-            "NVTX_EVENTS": [push_pop(5, 900, "profrun.run")],
-            RUNTIME: calls,
-            "ANALYSIS_DETAILS": [{"duration": 900}],
-        }
-        folder = tmp_path / name
-        folder.mkdir()
-        trace = trace_of(folder, make_export(folder / "x", tables, ["k", "cudaLaunchKernel"]))
-        assert trace.sql("SELECT name, ts_ns, dur_ns FROM steps").rows == [("profrun.run", 5, end - 5)]
-        assert issues(trace)["run-cut"] == 1
+@pytest.mark.parametrize(("calls", "dur_ns"), [([call(12, 15, corr=1)], 10), ([], 895)])
+def test_the_run_that_nsys_closed_ends_with_the_last_record_else_with_the_recording(
+    tmp_path: Path, calls: list[dict[str, Any]], dur_ns: int
+) -> None:
+    tables = {
+        "NVTX_EVENTS": [push_pop(5, 900, "profrun.run")],
+        RUNTIME: calls,
+        "ANALYSIS_DETAILS": [{"duration": 900}],
+    }
+    trace = trace_of(tmp_path, make_export(tmp_path / "x", tables, ["k", "cudaLaunchKernel"]))
+    assert trace.sql("SELECT name, ts_ns, dur_ns FROM steps").rows == [("profrun.run", 5, dur_ns)]
+    assert issues(trace)["run-cut"] == 1
 
 
 def test_a_run_that_was_still_going_on_is_a_step_that_ends_with_the_recording(tmp_path: Path) -> None:
