@@ -10,7 +10,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -80,6 +80,7 @@ class Desk:
 
     cluster: Cluster
     folder: Path
+    started: list[subprocess.Popen[str]] = field(default_factory=list)
 
     @property
     def runs(self) -> Path:
@@ -95,7 +96,7 @@ class Desk:
 
     def start(self, *argv: str, environ: Mapping[str, str] | None = None) -> subprocess.Popen[str]:
         """``profrun ...`` as a process."""
-        return subprocess.Popen(
+        process = subprocess.Popen(
             [sys.executable, "-m", "profrun.cli", *argv],
             cwd=self.folder,
             env={**self.cluster.environ, **(environ or {})},
@@ -103,9 +104,11 @@ class Desk:
             stderr=subprocess.PIPE,
             text=True,
         )
+        self.started.append(process)
+        return process
 
     def profrun(
-        self, *argv: str, environ: Mapping[str, str] | None = None, timeout: float = 240
+        self, *argv: str, environ: Mapping[str, str] | None = None, timeout: float = 540
     ) -> subprocess.CompletedProcess[str]:
         """``profrun ...`` to its end."""
         process = self.start(*argv, environ=environ)
@@ -129,9 +132,13 @@ class Desk:
 
 @pytest.fixture
 def desk(cluster: Cluster, tmp_path: Path) -> Iterator[Desk]:
-    """A folder to submit from; what it left in the queue is cancelled afterwards."""
-    yield Desk(cluster, tmp_path)
+    """A folder to submit from; what it left in the queue is cancelled afterwards, and its commands end."""
+    made = Desk(cluster, tmp_path)
+    yield made
     cluster.run("scancel", "--user=root")
+    for process in made.started:
+        process.kill()  # nothing where it has ended
+        process.communicate()
 
 
 def wait_for(what: Path | Any, seconds: float = 60.0) -> None:

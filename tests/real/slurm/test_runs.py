@@ -23,7 +23,7 @@ from tests.conftest import need_tool, shared_data
 from tests.real.slurm.conftest import Cluster, Desk, wait_for
 from tests.standins import rocprofv3
 
-pytestmark = [pytest.mark.slurm, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.slurm, pytest.mark.timeout(900)]
 
 WORK = """
 import sys, time, torch
