@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from profrun.analysis.json import to_json
+from profrun.analysis.rules.applicable import applicable
 from profrun.analysis.rules.catalogue import all_rules
 from profrun.analysis.rules.causes import Explained, explain
 from profrun.analysis.rules.context import Context
@@ -157,6 +158,7 @@ def _finding(context: Context, rule: Rule, hit: Hit, explained: Explained | None
         explained_by=explained.by if explained else None,
         because=explained.because if explained else "",
         rows=tuple(hit.rows),
+        experiments=applicable(context.frame, rule.experiments),
     )
 
 

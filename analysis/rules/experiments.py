@@ -1,6 +1,6 @@
 """Which changes of the program the findings of a recording ask for: ``experiments_of``.
 
-Each rule names changes that may help (``Rule.experiments``); a finding promises at most its gain. An
+A finding names changes that may help (``RuleFinding.experiments``), and promises at most its gain. An
 experiment is one change with everything that was promised for it. Findings that another one explains ask for
 nothing, because their cause does.
 """
@@ -63,15 +63,14 @@ def experiments_of(
     Raises:
         UsageError: ``only`` names neither a rule nor a change.
     """
-    rules = {rule.id: rule for rule in all_rules()}
+    rules = {rule.id for rule in all_rules()}
     named = [_change(name) for name in only if name not in rules]
     wanted = {name for name in only if name in rules}
     promises: dict[str, list[Promised]] = {change.text: [] for change in named}
     for finding in findings:
-        rule = rules.get(finding.code)
-        if rule is None or finding.explained_by is not None or _is_small(finding):
+        if finding.explained_by is not None or _is_small(finding):
             continue
-        for text in rule.experiments:
+        for text in finding.experiments:
             change = parse(text)
             asked = change.text in promises or not only or finding.code in wanted
             if asked:

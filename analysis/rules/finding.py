@@ -57,6 +57,7 @@ class RuleFinding(Finding):
             its own.
         because: why it is, with the numbers of this trace; empty for a finding of its own.
         rows: what it is about, most time first; empty for a single thing.
+        experiments: of the rule, those that can change this program; as jobs write them.
     """
 
     title: str = ""
@@ -76,6 +77,7 @@ class RuleFinding(Finding):
     explained_by: str | None = None
     because: str = ""
     rows: tuple[FindingRow, ...] = ()
+    experiments: tuple[str, ...] = ()
 
     @property
     def gain(self) -> Gain | None:

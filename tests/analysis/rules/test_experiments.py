@@ -16,8 +16,9 @@ from profrun.store.improvement import Promised
 
 def finding(code: str, share: float | None, explained_by: str | None = None) -> RuleFinding:
     gain = None if share is None else round(share * 10_000_000)
+    (rule,) = [one for one in all_rules() if one.id == code]
     found = RuleFinding(code, "info", "", gain_ns=gain, step_ns=10_000_000, gain_share=share)
-    return replace(found, explained_by=explained_by)
+    return replace(found, explained_by=explained_by, experiments=rule.experiments)
 
 
 FINDINGS = [
