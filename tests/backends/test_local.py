@@ -110,7 +110,7 @@ def _run(tmp_path: Path, wrapper: str) -> tuple[Run, Plan, Trial]:
     return run, plan, plan.trials[0]
 
 
-def _until(condition: Callable[[], object], seconds: float = 20.0) -> None:
+def _until(condition: Callable[[], object], seconds: float = 240.0) -> None:
     deadline = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < deadline, "it never came true"

@@ -112,7 +112,7 @@ def own(path: Path) -> None:
         os.chown(path, CALLER_UID, CALLER_GID)
 
 
-def until(found: Callable[[], Any], what: str, seconds: float = 180.0) -> Any:
+def until(found: Callable[[], Any], what: str, seconds: float = 300.0) -> Any:
     """Wait for something; fail with its name when it does not come."""
     deadline = time.monotonic() + seconds
     while True:

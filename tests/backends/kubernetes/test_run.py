@@ -110,7 +110,7 @@ def end(process: subprocess.Popen[str]) -> dict[str, Any]:
     return document
 
 
-def wait_for(what: Callable[[], object], seconds: float = 20) -> None:
+def wait_for(what: Callable[[], object], seconds: float = 240) -> None:
     deadline = time.monotonic() + seconds
     while not what():
         assert time.monotonic() < deadline

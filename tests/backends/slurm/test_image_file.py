@@ -42,7 +42,7 @@ def _start(how: Runtime, reference: str, folder: Path, environ: dict[str, str]) 
 def test_four_tasks_at_once_make_it_once(tmp_path: Path, how: Runtime, reference: str, asked: str) -> None:
     environ = _place(tmp_path, MAKES)
     tasks = [_start(how, reference, tmp_path, environ) for _ in range(4)]
-    files = {task.communicate(timeout=20)[0].strip() for task in tasks}
+    files = {task.communicate(timeout=240)[0].strip() for task in tasks}
     (file,) = files
     assert Path(file).read_text() == "layers\n"
     (said,) = (tmp_path / "said").read_text().splitlines()
@@ -51,7 +51,7 @@ def test_four_tasks_at_once_make_it_once(tmp_path: Path, how: Runtime, reference
 
 def test_a_file_that_cannot_be_made_costs_no_trial(tmp_path: Path) -> None:
     environ = _place(tmp_path, '#!/bin/bash\necho half >"$WHERE"\necho "no space left" >&2\nexit 1\n')
-    out, err = _start("pyxis", "a#b:1", tmp_path, environ).communicate(timeout=20)
+    out, err = _start("pyxis", "a#b:1", tmp_path, environ).communicate(timeout=240)
     assert out.strip() == "a#b:1"
     assert "no space left" in err
     assert not list(tmp_path.glob("slurm/image-*.sqsh"))
@@ -63,7 +63,7 @@ def test_what_a_killed_task_left_is_made_anew(tmp_path: Path) -> None:
     assert found is not None
     file = Path(found.remove.split()[-2])
     file.with_name(f"part-{file.name}").write_text("half")
-    out, _ = _start("pyxis", "a#b:1", tmp_path, environ).communicate(timeout=20)
+    out, _ = _start("pyxis", "a#b:1", tmp_path, environ).communicate(timeout=240)
     assert Path(out.strip()).read_text() == "layers\n"
 
 

@@ -40,7 +40,7 @@ def test_an_evicted_trial_is_kept_and_a_second_pod_finishes_it(desk: Desk) -> No
     desk.cli.write("work.py", ONCE)
     desk.spec("python work.py", "collectors: [none]\nresources: {gpus: 0, timeout: 5m, grace: 5s}")
     process = desk.start("--json")
-    until((desk.folder / "once").exists, "the program", 120)
+    until((desk.folder / "once").exists, "the program")
     (pod,) = desk.pods()
     name = pod["metadata"]["name"]
     eviction = {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"name": name}}
@@ -59,7 +59,7 @@ def test_a_cancelled_trial_keeps_its_report_and_leaves_nothing(desk: Desk, how: 
     desk.cli.write("work.py", ENDLESS)
     desk.spec("python work.py", "collectors: [torch]\nresources: {gpus: 0, timeout: 5m, grace: 20s}")
     process = desk.start("--json")
-    until(lambda: list(desk.folder.glob("runs/*/trials/*/raw/rank0/*.pt.trace.json.gz")), "the report", 180)
+    until(lambda: list(desk.folder.glob("runs/*/trials/*/raw/rank0/*.pt.trace.json.gz")), "the report")
     if how == "Ctrl-C":
         process.send_signal(signal.SIGINT)
     else:
@@ -70,7 +70,7 @@ def test_a_cancelled_trial_keeps_its_report_and_leaves_nothing(desk: Desk, how: 
     assert trial["trace"]
     assert (desk.run_folder() / "report.html").exists()
     assert desk.containers() == []
-    until(lambda: not desk.jobs() and not desk.pods(), "the end of the Job and its pods", 60)
+    until(lambda: not desk.jobs() and not desk.pods(), "the end of the Job and its pods")
 
 
 def test_a_driver_killed_in_the_middle_repeats_nothing_and_keeps_order_and_nodes(desk: Desk) -> None:
@@ -82,7 +82,7 @@ def test_a_driver_killed_in_the_middle_repeats_nothing_and_keeps_order_and_nodes
         "resources: {gpus: 0, timeout: 60s, grace: 5s}",
     )
     process = desk.start()
-    until((desk.folder / "ran").exists, "the first trial", 120)
+    until((desk.folder / "ran").exists, "the first trial")
     process.send_signal(signal.SIGKILL)
     process.wait(30)
     document = desk.finish(desk.begin("resume", "last", "--json"))

@@ -15,7 +15,7 @@ from tests.standins.kubelet.pod_life import docker
 from tests.support.containers import until
 from tests.support.kube_api import Object
 
-pytestmark = [pytest.mark.kubernetes, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.kubernetes, pytest.mark.timeout(900)]
 
 TWO_NODES = "resources: {gpus: 0, nodes: 2, memory: 150GiB, timeout: 8m, grace: 5s}"
 """A node has 256 GiB: each pod has one to itself."""
@@ -68,7 +68,7 @@ def test_a_rank_that_was_killed_fails_the_trial_and_its_pod_says_why(desk: Desk)
 def test_a_trial_whose_node_dies_has_failed_and_says_so(desk: Desk) -> None:
     process = begin(desk)
     next(node for node in desk.nodes if node.name == pod_of(desk, 1)["spec"]["nodeName"]).die()
-    until(lambda: "waits for rank 1" in status(desk), "the wait", 120)
+    until(lambda: "waits for rank 1" in status(desk), "the wait")
     document = desk.finish(process, 420)
     assert ends(document) == [("failed", "rank 1: its node does not answer")], document["said"]
     assert exit_of(desk)["silent"] == [1]
@@ -88,7 +88,7 @@ def begin(desk: Desk) -> subprocess.Popen[str]:
     desk.cli.write("late.py", LATE)
     desk.spec("python late.py 1 460", f"collectors: [none]\n{TWO_NODES}")
     process = desk.start("--json")
-    until((desk.folder / "began1").exists, "rank 1", 120)
+    until((desk.folder / "began1").exists, "rank 1")
     until(lambda: list(desk.folder.glob("runs/*/trials/*/hook/exit.rank0.json")), "the end of rank 0")
     return process
 

@@ -19,12 +19,12 @@ QUICK = "collectors: [none]\nresources: {gpus: 0, timeout: 60s, grace: 5s}"
 def test_a_quota_is_said_once_and_the_trial_starts_when_there_is_room(desk: Desk) -> None:
     quota = f"{desk.path}/resourcequotas"
     made = desk.plane.api.post(quota, {"metadata": {"name": "full"}, "spec": {"hard": {"pods": "0"}}})
-    until(lambda: desk.plane.api.get(f"{quota}/full").get("status", {}).get("used"), "the quota", 60)
+    until(lambda: desk.plane.api.get(f"{quota}/full").get("status", {}).get("used"), "the quota")
     desk.spec("sleep 0", QUICK)
     process = desk.start("--json")
-    until(lambda: "exceeded quota" in desk.said(process), "the reason", 120)
+    until(lambda: "exceeded quota" in desk.said(process), "the reason")
     refused = _refusals(desk)
-    until(lambda: _refusals(desk) > refused, "one more try of the Job controller", 120)
+    until(lambda: _refusals(desk) > refused, "one more try of the Job controller")
     desk.plane.api.delete(f"{quota}/{made['metadata']['name']}")
     document = desk.finish(process)
     assert ends(document) == [("finished", None)]
@@ -50,7 +50,7 @@ def test_pod_security_refuses_in_the_words_of_the_server_and_nothing_stays(desk:
     assert 'violates PodSecurity "restricted:latest"' in str(reason)
     assert "sample" in str(reason)
     assert "pod-security.kubernetes.io/enforce=privileged" in str(reason)
-    until(lambda: not desk.jobs(), "the end of the Job", 60)
+    until(lambda: not desk.jobs(), "the end of the Job")
     assert desk.pods() == []
 
 
@@ -74,7 +74,7 @@ def test_a_missing_right_is_named_and_nothing_stays(
     assert f"system:serviceaccount:{desk.namespace}:profrun" in said
     assert "docs/kubernetes.md lists the rights" in said or "ask for the right" in said
     assert "Traceback" not in said
-    until(lambda: not desk.jobs() and not desk.pods(), "the end of what was made", 60)
+    until(lambda: not desk.jobs() and not desk.pods(), "the end of what was made")
 
 
 def test_a_right_that_is_missing_while_a_run_goes_on_is_named_and_its_files_count(desk: Desk) -> None:
@@ -102,7 +102,7 @@ def take_away(desk: Desk, resource: str, verb: str) -> None:
     user = f"system:serviceaccount:{desk.namespace}:profrun"
     review = {"spec": {"user": user, "resourceAttributes": asked}}
     path = "/apis/authorization.k8s.io/v1/subjectaccessreviews"
-    until(lambda: not desk.plane.api.post(path, review)["status"]["allowed"], "the change of the role", 60)
+    until(lambda: not desk.plane.api.post(path, review)["status"]["allowed"], "the change of the role")
 
 
 def test_a_queue_without_kueue_is_refused_before_anything_is_made(desk: Desk) -> None:

@@ -18,7 +18,7 @@ from tests.real.kubernetes.test_runs import DDP
 from tests.support.containers import CALLER_UID
 from tests.support.kube_api import Object
 
-pytestmark = [pytest.mark.kubernetes, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.kubernetes, pytest.mark.timeout(900)]
 
 JOB = "train-node-0"
 """What the JobSet controller calls the only Job of the example; its pods are ``train-node-0-<index>``."""

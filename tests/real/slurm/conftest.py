@@ -29,7 +29,7 @@ class Cluster:
     environ: Mapping[str, str]
     base: Path
 
-    def run(self, *argv: str, timeout: float = 60) -> str:
+    def run(self, *argv: str, timeout: float = 240) -> str:
         """Output of a Slurm command."""
         done = subprocess.run(
             argv, env=dict(self.environ), capture_output=True, text=True, timeout=timeout, check=True
@@ -70,8 +70,8 @@ def running_cluster(base: Path) -> Iterator[Cluster]:
     try:
         yield Cluster(environ, base)
     finally:
-        subprocess.run(["scancel", "--user=root"], env=environ, check=False, capture_output=True, timeout=60)
-        subprocess.run(["bash", str(down), str(base)], check=False, capture_output=True, timeout=60)
+        subprocess.run(["scancel", "--user=root"], env=environ, check=False, capture_output=True, timeout=240)
+        subprocess.run(["bash", str(down), str(base)], check=False, capture_output=True, timeout=240)
 
 
 @dataclass(frozen=True)
@@ -141,7 +141,7 @@ def desk(cluster: Cluster, tmp_path: Path) -> Iterator[Desk]:
         process.communicate()
 
 
-def wait_for(what: Path | Any, seconds: float = 60.0) -> None:
+def wait_for(what: Path | Any, seconds: float = 240.0) -> None:
     """Until a file exists (or a callable returns something true)."""
     deadline = time.monotonic() + seconds
     while not (what.exists() if isinstance(what, Path) else what()):

@@ -14,7 +14,7 @@ import pytest
 from tests.real.slurm.conftest import Desk, wait_for
 from tests.real.slurm.test_runs import LONG, _slow_nsys, spec
 
-pytestmark = [pytest.mark.slurm, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.slurm, pytest.mark.timeout(900)]
 
 PAIR = "variants: {a: {n: A}, b: {n: B}}\nrepeats: 3\ncollectors: [none]\n"
 NOTES = """
@@ -70,11 +70,11 @@ def test_a_trial_whose_turn_has_not_come_says_so_and_cancel_keeps_the_report_of_
         spec("python3 long.py", "repeats: 3\ncollectors: [nsys]\nresources: {timeout: 5m, grace: 60s}"),
     )
     process = desk.start("submit", "job.yaml", "--backend", "slurm", environ=environ)
-    wait_for(desk.folder / "started", 90)
+    wait_for(desk.folder / "started")
     job = json.loads((desk.run_folder() / "slurm/allocation0.json").read_text())["job"]
-    wait_for(lambda: f"its turn comes in allocation {job}" in desk.profrun("status", "last").stdout, 60)
+    wait_for(lambda: f"its turn comes in allocation {job}" in desk.profrun("status", "last").stdout)
     desk.profrun("cancel", "last")
-    _, err = process.communicate(timeout=200)
+    _, err = process.communicate(timeout=300)
     first, *others = sorted((desk.run_folder() / "trials").iterdir())
     assert json.loads((first / "exit.json").read_text())["state"] == "cancelled", err
     assert [path.read_bytes()[:11] for path in first.glob("raw/rank0/*.nsys-rep")] == [b"slow report"]
@@ -95,7 +95,7 @@ def _salloc(desk: Desk, *options: str) -> tuple[subprocess.Popen[str], dict[str,
         stderr=subprocess.DEVNULL,
         text=True,
     )
-    wait_for(desk.folder / "environ", 60)
+    wait_for(desk.folder / "environ")
     words = (desk.folder / "environ").read_text().split("\0")
     found = dict(word.split("=", 1) for word in words if word.startswith("SLURM_"))
     return process, found
@@ -110,7 +110,7 @@ def test_inside_salloc_the_trials_are_its_steps_and_survive_a_killed_driver(desk
     try:
         environ["SECONDS_EACH"] = "3"
         process = desk.start("submit", "job.yaml", "--backend", "slurm", environ=environ)
-        wait_for(desk.folder / "ran", 60)
+        wait_for(desk.folder / "ran")
         process.send_signal(signal.SIGKILL)
         process.communicate()
         assert desk.cluster.run("squeue", "-h", "-t", "PD").strip() == ""
@@ -134,9 +134,9 @@ def test_cancel_inside_salloc_ends_the_step_and_leaves_the_allocation(desk: Desk
     held, environ = _salloc(desk, "--nodes=1", "--time=20")
     try:
         process = desk.start("submit", "job.yaml", "--backend", "slurm", environ=environ)
-        wait_for(desk.folder / "started", 60)
+        wait_for(desk.folder / "started")
         desk.profrun("cancel", "last", environ=environ)
-        process.communicate(timeout=120)
+        process.communicate(timeout=300)
         document = json.loads(desk.profrun("status", "last", "--json").stdout)
         assert [trial["state"] for trial in document["trials"]] == ["cancelled"] * 2
         first = min((desk.run_folder() / "trials").iterdir())
@@ -170,7 +170,7 @@ def test_a_partition_that_is_down_is_told_while_submit_waits(desk: Desk) -> None
         assert "PartitionDown: the partition is down" in told
     finally:
         desk.cluster.run("scontrol", "update", "partition=amd", "state=up")
-    _, err = process.communicate(timeout=120)
+    _, err = process.communicate(timeout=300)
     assert process.returncode == 0, err
     assert "PartitionDown" not in err  # once
 
@@ -190,11 +190,11 @@ def test_a_requeued_allocation_goes_on_with_the_trial_that_was_interrupted(desk:
     wait_for(desk.folder / "once")
     job = json.loads((desk.run_folder() / "slurm/allocation0.json").read_text())["job"]
     desk.cluster.run("scontrol", "requeue", job)
-    wait_for(lambda: "BeginTime" in desk.cluster.run("squeue", "-h", "-o", "%r", "-j", job), 60)
+    wait_for(lambda: "BeginTime" in desk.cluster.run("squeue", "-h", "-o", "%r", "-j", job))
     _, second, _ = sorted((desk.run_folder() / "trials").iterdir())
-    wait_for(lambda: set(desk.cluster.run("sinfo", "-h", "-N", "-o", "%T").split()) == {"idle"}, 60)
+    wait_for(lambda: set(desk.cluster.run("sinfo", "-h", "-N", "-o", "%T").split()) == {"idle"})
     desk.cluster.run("scontrol", "update", f"jobid={job}", "StartTime=now+2")
-    out, err = process.communicate(timeout=200)
+    out, err = process.communicate(timeout=300)
     assert [trial["state"] for trial in json.loads(out)["trials"]] == ["finished"] * 3, err
     assert (desk.folder / "ran").read_text() == "ABBC"
     assert json.loads((second / "command.json").read_text())["attempt"] == 2

@@ -10,7 +10,7 @@ import pytest
 from tests.real.slurm.conftest import Desk
 from tests.real.slurm.test_runs import spec
 
-pytestmark = [pytest.mark.slurm, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.slurm, pytest.mark.timeout(900)]
 
 # Writes down what it was asked for and runs the command that a container would run, after the image.
 DOCKER = """#!/bin/bash

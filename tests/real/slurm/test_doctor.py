@@ -8,7 +8,7 @@ import pytest
 
 from tests.real.slurm.conftest import Desk
 
-pytestmark = [pytest.mark.slurm, pytest.mark.timeout(120)]
+pytestmark = [pytest.mark.slurm, pytest.mark.timeout(900)]
 
 
 def test_a_partition_is_probed_and_nothing_stays_behind(desk: Desk) -> None:

@@ -17,7 +17,7 @@ from tests.conftest import shared_data
 from tests.real.slurm.conftest import Cluster, Desk, wait_for
 from tests.real.slurm.test_runs import SLOW_NSYS, spec
 
-pytestmark = [pytest.mark.slurm, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.slurm, pytest.mark.timeout(900)]
 
 TWO_NODES = "resources: {nodes: 2, timeout: 5m, grace: 5s}"
 LATE = """
@@ -119,7 +119,7 @@ def test_cancel_ends_a_trial_that_waits_for_a_rank(desk: Desk) -> None:
     wait_for(desk.folder / "began1")
     wait_for(trial_folder(desk) / "hook/exit.rank0.json")
     desk.profrun("cancel", "last")
-    out, err = process.communicate(timeout=120)
+    out, err = process.communicate(timeout=300)
     assert [trial["state"] for trial in json.loads(out)["trials"]] == ["cancelled"], err
     assert exit_of(desk)["silent"] == []
 
@@ -136,9 +136,9 @@ def test_a_trial_whose_node_dies_is_repeated_by_slurm(desk: Desk) -> None:
     with dead_node(desk.cluster, "n2"):
         # What the controller does by itself after SlurmdTimeout, 300 s.
         run("scontrol", "update", "nodename=n2", "state=down", "reason=dead")
-        wait_for(lambda: "PENDING" in run("squeue", "-h", "-o", "%T", "-j", job), 120)
+        wait_for(lambda: "PENDING" in run("squeue", "-h", "-o", "%T", "-j", job))
         assert process.poll() is None
-    wait_for(lambda: set(run("sinfo", "-h", "-N", "-o", "%T").split()) == {"idle"}, 120)
+    wait_for(lambda: set(run("sinfo", "-h", "-N", "-o", "%T").split()) == {"idle"})
     run("scontrol", "update", f"jobid={job}_0", "StartTime=now+2")  # Slurm itself waits two minutes
     out, err = process.communicate(timeout=300)
     assert ends(json.loads(out)) == [("finished", None)], err

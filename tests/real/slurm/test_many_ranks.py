@@ -18,7 +18,7 @@ from profrun.traces.trace import Trace
 from tests.real.slurm.conftest import Desk, wait_for
 from tests.real.slurm.test_runs import WORK, spec
 
-pytestmark = [pytest.mark.slurm, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.slurm, pytest.mark.timeout(900)]
 
 
 def test_the_in_job_part_of_many_ranks_lies_on_the_nodes_and_is_removed_at_the_end(desk: Desk) -> None:

@@ -10,7 +10,7 @@ from tests.conftest import ROOT
 from tests.real.slurm.conftest import Desk, wait_for
 from tests.support.pages import lay_out, missing_lines, read_page
 
-pytestmark = [pytest.mark.slurm, pytest.mark.pages, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.slurm, pytest.mark.pages, pytest.mark.timeout(900)]
 
 
 def test_the_page_can_be_followed(desk: Desk) -> None:

@@ -10,7 +10,7 @@ from tests.contract.planted import PLANTED
 from tests.real.slurm.conftest import Desk, wait_for
 from tests.support.planted_job import BEGAN, FAILURE, GO, PROGRAM, holding, places, planted_job
 
-pytestmark = [pytest.mark.slurm, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.slurm, pytest.mark.timeout(900)]
 
 IN_SETUP = "setup-Qw5Er7Ty9Ui1"
 SETUP = [f"export SETUP_PASSWORD={IN_SETUP}", f"export OTHER={PLANTED['GitHub token']}"]

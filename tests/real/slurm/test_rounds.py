@@ -8,7 +8,7 @@ import pytest
 from tests.real.slurm.conftest import Desk
 from tests.real.slurm.test_runs import spec
 
-pytestmark = [pytest.mark.slurm, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.slurm, pytest.mark.timeout(900)]
 
 STEPS = """
 import os, sys, time

@@ -142,9 +142,9 @@ def test_cancel_waits_for_a_report_that_takes_longer_than_killwait(desk: Desk) -
         spec("python3 long.py", "collectors: [nsys]\nresources: {timeout: 10m, grace: 90s}"),
     )
     process = desk.start("submit", "job.yaml", "--backend", "slurm", environ=environ)
-    wait_for(desk.folder / "started", 90)
+    wait_for(desk.folder / "started")
     cancelled = desk.profrun("cancel", "last")
-    _, err = process.communicate(timeout=200)
+    _, err = process.communicate(timeout=300)
     (trial,) = (desk.run_folder() / "trials").iterdir()
     document = json.loads((trial / "exit.json").read_text())
     assert document["state"] == "cancelled", (document, cancelled.stderr, err)
@@ -181,7 +181,7 @@ def test_killing_the_submitter_and_resuming_loses_and_repeats_nothing(desk: Desk
         ),
     )
     process = desk.start("submit", "job.yaml", "--backend", "slurm")
-    wait_for(desk.folder / "ran", 60)
+    wait_for(desk.folder / "ran")
     process.send_signal(signal.SIGKILL)
     process.communicate()
     done = desk.profrun("resume", "last", "--json")
@@ -248,15 +248,15 @@ def test_a_requeued_trial_is_a_new_attempt(desk: Desk) -> None:
     wait_for(desk.folder / "once")
     job = json.loads((desk.run_folder() / "slurm/array0.json").read_text())["job"]
     desk.cluster.run("scontrol", "requeue", f"{job}_0")
-    wait_for(lambda: "BeginTime" in desk.cluster.run("squeue", "-h", "-o", "%r", "-j", job), 60)
+    wait_for(lambda: "BeginTime" in desk.cluster.run("squeue", "-h", "-o", "%r", "-j", job))
     # Slurm itself waits two minutes: its first execution has ended then, and is cleaned up.
     (folder,) = (desk.run_folder() / "trials").iterdir()
-    wait_for(folder / "exit.json", 60)
-    wait_for(lambda: set(desk.cluster.run("sinfo", "-h", "-N", "-o", "%T").split()) == {"idle"}, 60)
+    wait_for(folder / "exit.json")
+    wait_for(lambda: set(desk.cluster.run("sinfo", "-h", "-N", "-o", "%T").split()) == {"idle"})
     # A task that starts in the second in which it was killed is refused by its node ("Job credential
     # revoked") and stays FAILED.
     desk.cluster.run("scontrol", "update", f"jobid={job}_0", "StartTime=now+2")
-    out, err = process.communicate(timeout=200)
+    out, err = process.communicate(timeout=300)
     (trial,) = json.loads(out)["trials"]
     assert trial["state"] == "finished", err
     assert json.loads((folder / "command.json").read_text())["attempt"] == 2
@@ -272,7 +272,7 @@ def test_a_held_job_says_so(desk: Desk) -> None:
     wait_for(lambda: "JobHeldUser" in _status(desk))
     assert "scontrol release" in _status(desk)
     process.send_signal(signal.SIGINT)
-    process.communicate(timeout=60)
+    process.communicate(timeout=300)
     assert process.returncode == 1
 
 
