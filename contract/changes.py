@@ -115,7 +115,8 @@ _KINDS = (
         "compile",
         "Root modules are compiled: module.compile(mode={value}).",
         "rounding",
-        "The first steps take seconds to minutes longer, and inputs of new shapes are compiled again.",
+        "The first steps take seconds to minutes longer, and inputs of new shapes are compiled again. With "
+        "reduce-overhead and max-autotune, calls overwrite earlier outputs on a GPU.",
         'model.compile(mode="{value}")',
         group="compile",
         value="default",
