@@ -120,7 +120,8 @@ a, b = torch.randn(n, n), torch.randn(n, n)
 for _ in range(200): c = torch.add(torch.matmul(a, b), b)
 """
     variants = {"few": {"n": 32}, "many": {"n": 512}}
-    job = write_job(here, loop, "{n}", variants=variants, collectors=["none", "torch"], repeats=3)
+    repeats = {"none": 3, "torch": 1}
+    job = write_job(here, loop, "{n}", variants=variants, collectors=["none", "torch"], repeats=repeats)
     done = call(capsys, "submit", job, "--json")
     assert done.code == 0, done.err
     trials = done.json["trials"]
