@@ -3,37 +3,44 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from profrun.analysis.rules.host_causes import OPTIMIZER_STEP
-from profrun.analysis.trace.frame import Frame
+from profrun.analysis.trace.frame import frame
 from profrun.analysis.trace.runtime_calls import is_graph_launch
+from profrun.traces.memo import memoised
+
+if TYPE_CHECKING:
+    from profrun.traces.trace import Trace
 
 SIGNS: Mapping[str, tuple[str, ...]] = {
     "fused-optimizer": (OPTIMIZER_STEP, "Backward", "autograd::"),
     "cudnn-benchmark": ("convol", "cudnn"),
 }
-"""Changes that do nothing in many programs, with parts of names of which a program has one that they can
-change. A program that trains has a backward in each step, but not always a step of its optimizer."""
+"""Change -> parts of names. A change does nothing in a program that has no name with one of its parts. A
+backward is a sign of an optimizer, because some programs run many backwards for each step of it."""
 
 
-def applicable(source: Frame, experiments: Sequence[str]) -> tuple[str, ...]:
-    """The experiments that can change what was recorded.
-
-    An experiment of ``SIGNS`` is left out where the recording has operators of torch, and no such name. It is
-    kept where graphs are launched, because the operators that made a graph are not recorded.
+def applicable(trace: Trace, experiments: Sequence[str]) -> tuple[str, ...]:
+    """The experiments that can change the program that was recorded.
 
     Args:
-        source: the recording.
+        trace: the recording.
         experiments: as a rule names them.
     """
-    if SIGNS.keys().isdisjoint(experiments) or not _tells_all(source.names):
-        return tuple(experiments)
-    return tuple(one for one in experiments if one not in SIGNS or _has(source.names, SIGNS[one]))
+    return tuple(one for one in experiments if one not in _without_effect(trace))
 
 
-def _tells_all(names: Sequence[str]) -> bool:
-    return any(name.startswith("aten::") for name in names) and not any(map(is_graph_launch, names))
+@memoised
+def _without_effect(trace: Trace) -> frozenset[str]:
+    """The changes of ``SIGNS`` that would do nothing.
 
-
-def _has(names: Sequence[str], parts: Sequence[str]) -> bool:
-    return any(part in name for name in names for part in parts)
+    There are none where no operators of torch were recorded, because then the names tell nothing. There are
+    none where graphs were launched either: the operators that a graph was made of are not recorded.
+    """
+    names = frame(trace).names
+    if not any(name.startswith("aten::") for name in names) or any(map(is_graph_launch, names)):
+        return frozenset()
+    return frozenset(
+        change for change, parts in SIGNS.items() if not any(part in name for name in names for part in parts)
+    )

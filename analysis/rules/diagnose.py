@@ -158,7 +158,7 @@ def _finding(context: Context, rule: Rule, hit: Hit, explained: Explained | None
         explained_by=explained.by if explained else None,
         because=explained.because if explained else "",
         rows=tuple(hit.rows),
-        experiments=applicable(context.frame, rule.experiments),
+        experiments=applicable(context.trace, rule.experiments),
     )
 
 

@@ -57,7 +57,8 @@ class RuleFinding(Finding):
             its own.
         because: why it is, with the numbers of this trace; empty for a finding of its own.
         rows: what it is about, most time first; empty for a single thing.
-        experiments: of the rule, those that can change this program; as jobs write them.
+        experiments: changes that may help, as jobs write them (``contract.changes``): those of the rule that
+            can change this program.
     """
 
     title: str = ""

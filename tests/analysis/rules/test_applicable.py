@@ -8,7 +8,6 @@ import pytest
 
 from profrun.analysis.rules.applicable import applicable
 from profrun.analysis.rules.diagnose import diagnose
-from profrun.analysis.trace.frame import frame
 from profrun.traces.trace import Trace
 from tests.analysis.kit import Row, memory_trace, step
 
@@ -30,9 +29,9 @@ FORWARD: Row = ("op", "aten::addmm", 10, 20, "main")
     ],
 )
 def test_what_cannot_change_the_program_is_not_asked_for(rows: Sequence[Row], left: str) -> None:
-    source = frame(memory_trace([step(0, 0, 100), *rows]))
-    assert set(applicable(source, ASKED)) == {"compile=default", *left.split()}
-    assert applicable(source, ("compile=default", "tf32")) == ("compile=default", "tf32")
+    trace = memory_trace([step(0, 0, 100), *rows])
+    assert set(applicable(trace, ASKED)) == {"compile=default", *left.split()}
+    assert applicable(trace, ("compile=default", "tf32")) == ("compile=default", "tf32")
 
 
 @pytest.mark.parametrize(

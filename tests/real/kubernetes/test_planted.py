@@ -28,7 +28,7 @@ def test_no_planted_secret_is_written_or_in_an_object(desk: Desk) -> None:
     desk.cli.write("job.yaml", spec)
     driver = desk.start()
     try:
-        until(lambda: _said(desk), "the program", 300.0)
+        until(lambda: _said(desk), "the program")
         jobs = json.dumps(desk.jobs())
         others = {kind: json.dumps(desk.plane.api.items(f"{desk.path}/{kind}")) for kind in _KINDS}
         (trial,) = desk.trial_folders()

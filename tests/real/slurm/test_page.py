@@ -29,5 +29,5 @@ def test_the_page_can_be_followed(desk: Desk) -> None:
         assert done.returncode in commands.exits, done.stdout + done.stderr
         for output in commands.outputs:
             assert missing_lines(output.text, done.stdout, exact=False) == [], done.stdout
-    wait_for(lambda: (desk.run_folder() / "report.html").exists(), 240)
+    wait_for(lambda: (desk.run_folder() / "report.html").exists())
     assert ": finished" in desk.profrun("status", "last").stdout
